@@ -13,7 +13,14 @@ from pathlib import Path
 
 from jupiterd.cluster.links.allreduce_cost import Wire
 from jupiterd.cluster.planning.layout_choice import LayoutPlan, plan_layouts, title
-from jupiterd.cluster.planning.layouts import Fleet, Island, Job, Kind, Machine, Prediction
+from jupiterd.cluster.planning.layouts import (
+    CandidateMachine,
+    Fleet,
+    Island,
+    LayoutKind,
+    PlannedTraining,
+    Prediction,
+)
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.memory import flops_per_token
 from jupiterd.cycle.training.plan import ModelShape, parse_model
@@ -60,7 +67,7 @@ class Cluster:
         named = {NodeId(f"{d.name} {n}"): d for n, d in enumerate(self.devices, 1)}
         need = flops_per_token(shape)
         machines = {
-            node: Machine(node, {device.engine: device.flops_per_s / need})
+            node: CandidateMachine(node, {device.engine: device.flops_per_s / need})
             for node, device in named.items()
         }
         wires = {
@@ -154,7 +161,7 @@ def _section(model: str) -> Iterator[str]:
     shape = parse_model((ROOT / "config" / "models" / f"{model}.yaml").read_text())
     parameters, recipe = parameter_count(shape), shape.recipe
     tokens_per_step = recipe.batch_sequences * shape.seq_len
-    job = Job(parameters, GRADIENT_BYTES, tokens_per_step, steps=recipe.first_steps)
+    job = PlannedTraining(parameters, GRADIENT_BYTES, tokens_per_step, steps=recipe.first_steps)
     size = f"{parameters / 1e6:,.0f} million parameters"
     yield f"## {model}: {size}, {job.tokens_per_step:,} tokens a step"
     yield ""
@@ -165,18 +172,18 @@ def _section(model: str) -> Iterator[str]:
     yield ""
 
 
-def _row(cluster: Cluster, shape: ModelShape, job: Job) -> str:
+def _row(cluster: Cluster, shape: ModelShape, job: PlannedTraining) -> str:
     fleet = cluster.fleet(shape)
     first = next(iter(fleet.machines.values()))
     unasked = Island.of(first.engine, [first.node])
-    plan = plan_layouts(fleet, job, unasked, choosable=frozenset(Kind))
+    plan = plan_layouts(fleet, job, unasked, choosable=frozenset(LayoutKind))
     all_speeds = sum(machine.speed for machine in fleet.machines.values())
-    kinds = [_best_of(plan, kind) for kind in Kind]
+    kinds = [_best_of(plan, kind) for kind in LayoutKind]
     cells = [_cell(each, all_speeds) for each in kinds]
     return f"| {' | '.join([cluster.name, *cells, title(plan.chosen.layout, {})])} |"
 
 
-def _best_of(plan: LayoutPlan, kind: Kind) -> Prediction | None:
+def _best_of(plan: LayoutPlan, kind: LayoutKind) -> Prediction | None:
     everything = [plan.chosen, *plan.others]
     return max((e for e in everything if e.layout.kind is kind), key=_useful, default=None)
 
@@ -190,10 +197,10 @@ def _cell(prediction: Prediction | None, all_speeds: float) -> str:
         return "-"
     rate, useful = prediction.tokens_per_s, _useful(prediction)
     share = f"{rate / all_speeds:.0%}"
-    if prediction.layout.kind is Kind.ALONE:
+    if prediction.layout.kind is LayoutKind.ALONE:
         return f"{rate:,.0f} ({share})"
     sync = f"{prediction.sync_s:.2f} s"
-    if prediction.layout.kind is Kind.ALL_REDUCE:
+    if prediction.layout.kind is LayoutKind.ALL_REDUCE:
         size = len(prediction.layout.nodes)
         return (
             f"{rate:,.0f} ({share}); {size} machines, {sync} each step of {prediction.step_s:.2f} s"

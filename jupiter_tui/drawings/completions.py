@@ -32,7 +32,7 @@ def completions(scene: Scene, width: int, _height: int) -> Lines:
     digest = short(str(found.get("model") or ""))
     return (
         line(f"the model of round {plain(found.get('round'))} ({digest})", Tone.FAINT),
-        *(made for sample in samples[:SHOWN] for made in _sample(sample, max(width, 20))),
+        *(drawn for sample in samples[:SHOWN] for drawn in _sample(sample, max(width, 20))),
     )
 
 

@@ -27,7 +27,7 @@ COMPARED = {
 def verdicts(scene: Scene, width: int, _height: int) -> Lines:
     """Return two lines or more for each verdict, the latest first."""
     found = scene.view.cycle.get("verdicts") or ()
-    return tuple(made for item in reversed(found) for made in _verdict(item, width)) or (
+    return tuple(drawn for item in reversed(found) for drawn in _verdict(item, width)) or (
         line("none yet: the gate decides at the end of each round", Tone.FAINT),
     )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-class Command(click.Command):
+class GlobalOptionsCommand(click.Command):
     """A command that takes the global options after its own."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -29,7 +29,7 @@ class Command(click.Command):
 class Group(click.Group):
     """A noun with several verbs; each takes the global options."""
 
-    command_class = Command
+    command_class = GlobalOptionsCommand
 
 
 class LazyGroup(click.Group):

@@ -2,14 +2,14 @@
 
 import click
 
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 
 PROGRAM = "jupiterctl"
 VARIABLE = "_JUPITERCTL_COMPLETE"
 """By which a shell asks this program for what may follow; click's own form."""
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print what SHELL needs to complete commands, options and names; asks no daemon.

@@ -44,28 +44,28 @@ def global_options() -> list[click.Option]:
             ["--state-dir"],
             metavar="DIR",
             expose_value=False,
-            callback=_kept("named_state_dir"),
+            callback=_stored_option("named_state_dir"),
             help="State folder of the daemon to talk to (or JUPITER_STATE_DIR).",
         ),
         click.Option(
             ["-o", "--output"],
             type=click.Choice(OUTPUTS),
             expose_value=False,
-            callback=_kept("output"),
+            callback=_stored_option("output"),
             help="Form of the output; table by default.",
         ),
         click.Option(
             ["--yes"],
             is_flag=True,
             expose_value=False,
-            callback=_kept("is_confirmed"),
+            callback=_stored_option("is_confirmed"),
             help="Don't ask before changing something.",
         ),
         click.Option(
             ["--debug"],
             is_flag=True,
             expose_value=False,
-            callback=_kept("is_debugging"),
+            callback=_stored_option("is_debugging"),
             help="Show the traceback when something fails.",
         ),
     ]
@@ -77,12 +77,12 @@ def dry_run(command: CommandFunction) -> CommandFunction:
         "--dry-run",
         is_flag=True,
         expose_value=False,
-        callback=_kept("is_dry_run"),
+        callback=_stored_option("is_dry_run"),
         help="Only say what would be ordered; change nothing.",
     )(command)
 
 
-def _kept(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+def _stored_option(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     def keep(context: click.Context, _: click.Parameter, value: object) -> None:
         if value not in (
             None,

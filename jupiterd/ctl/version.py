@@ -5,13 +5,13 @@ import platform
 import click
 
 import jupiterd
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.pass_obj
 def command(invocation: Invocation) -> None:
     """Print the version of this program; asks no daemon.

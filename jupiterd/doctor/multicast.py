@@ -57,7 +57,7 @@ def _judge_one(reading: MulticastReading, found: Readings) -> Finding:
     where = f"{reading.interface} ({'IPv6' if ':' in reading.address else 'IPv4'})"
     if reading.errno:
         return _unsent(reading, where)
-    if not reading.came_back:
+    if not reading.is_own_heard:
         return fail(
             CHECK,
             f"what is sent to UDP port 5353 on {where} doesn't arrive: a firewall drops it",

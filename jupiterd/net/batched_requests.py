@@ -30,9 +30,9 @@ async def inviting(
 
 async def once_invited(requests: Requests, call: "asyncio.Future[Call]") -> AsyncIterator[object]:
     """Yield the requests when the server wants them; nothing where it has refused the call."""
-    made = await call
-    if not any(key == _SIGN for key, _ in await made.initial_metadata() or ()):
-        await made.code()  # what is sent to a call that has ended would hide how
+    response = await call
+    if not any(key == _SIGN for key, _ in await response.initial_metadata() or ()):
+        await response.code()  # what is sent to a call that has ended would hide how
     elif isinstance(requests, AsyncIterable):
         async for request in requests:
             yield request

@@ -19,7 +19,7 @@ from jupiterd.ports import Address
 ANSWER_S: Final = 0.7
 """Wi-Fi may hold packets back for half a second; a lost one is sent again after a whole one."""
 
-_NO_WAY: Final = {
+_NO_ROUTE: Final = {
     errno.ENETUNREACH,
     errno.EHOSTUNREACH,
     errno.ENETDOWN,
@@ -59,7 +59,7 @@ def _asker(address: Address) -> Generator[socket.socket | None]:
     with asker:
         asker.setblocking(False)  # noqa: FBT003 - the name of the method says it
         asker.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _HANG_UP)
-        yield None if asker.connect_ex(target) in _NO_WAY else asker
+        yield None if asker.connect_ex(target) in _NO_ROUTE else asker
 
 
 def _answered(askers: Sequence[socket.socket]) -> set[socket.socket]:
@@ -70,5 +70,5 @@ def _answered(askers: Sequence[socket.socket]) -> set[socket.socket]:
     return {
         asker
         for asker in askers
-        if asker in ready and asker.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) not in _NO_WAY
+        if asker in ready and asker.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) not in _NO_ROUTE
     }

@@ -126,12 +126,12 @@ def pairing_root_pem() -> bytes:
 
 
 def _leaf_pem(public_key: ec.EllipticCurvePublicKey) -> bytes:
-    both_ways = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
+    both_sides = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
     builder = (
         _builder(LEAF_NAME, public_key, is_authority=False)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(LEAF_NAME)]), critical=False)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage(both_ways), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(both_sides), critical=False)
     )
     return _signed(builder)
 

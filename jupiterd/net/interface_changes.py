@@ -21,15 +21,15 @@ class InterfaceChanges:
     """What has been said since the last question."""
 
     def __init__(self) -> None:
-        self._told = _listening()
+        self._notices = _listening()
 
     def may_have_come(self) -> bool:
         """Say whether anything can have changed since the last question, or since the start."""
-        if self._told is None:
+        if self._notices is None:
             return True
         has_come = False
         try:
-            while self._told.recv(_MESSAGE_BYTES):
+            while self._notices.recv(_MESSAGE_BYTES):
                 has_come = True
         except BlockingIOError:
             return has_come
@@ -42,12 +42,12 @@ def _listening() -> socket.socket | None:
     if sys.platform != "linux":
         return None
     with suppress(OSError):
-        told = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        notices = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
         try:
-            told.settimeout(0)
-            told.bind((0, _LINKS | _IPV4_ADDRESSES | _IPV6_ADDRESSES))
+            notices.settimeout(0)
+            notices.bind((0, _LINKS | _IPV4_ADDRESSES | _IPV6_ADDRESSES))
         except OSError:
-            told.close()
+            notices.close()
             raise
-        return told
+        return notices
     return None

@@ -26,7 +26,7 @@ _ANY_PORT = 9
 
 LOOPBACK = "127.0.0.1"
 
-MAX_TOLD_OF_ONE = 2
+MAX_ANNOUNCED_OF_ONE = 2
 """IPv4 addresses of one interface that others are told, and as many routable IPv6 ones."""
 
 SHARED_S = 0.5
@@ -89,7 +89,7 @@ def local_addresses(*, loopback_only: bool, interfaces: tuple[str, ...] = ()) ->
     found = [
         address
         for name, entries in groupby(_ranked(interfaces), key=lambda pair: pair[0])
-        for address in _told_of_one(name, [address for _, address in entries])
+        for address in _announced_of_one(name, [address for _, address in entries])
     ]
     return found or [LOOPBACK]
 
@@ -183,16 +183,16 @@ class Recent:
     def __init__(self) -> None:
         self._news: InterfaceChanges | None = None
         self._found: list[tuple[str, str]] = []
-        self._asked_s = self._read_s = -math.inf
+        self._checked_s = self._read_s = -math.inf
 
     def read(self, now_s: float) -> list[tuple[str, str]]:
         """Return what there is; raises OSError where the system can't be asked."""
-        if now_s - self._asked_s >= SHARED_S:
+        if now_s - self._checked_s >= SHARED_S:
             self._news = self._news or InterfaceChanges()
             if self._news.may_have_come() or now_s - self._read_s >= ANYHOW_S:
                 self._read_s = -math.inf  # what was told of is looked for until it can be read
                 self._found, self._read_s = addresses_by_interface(), now_s
-            self._asked_s = now_s
+            self._checked_s = now_s
         return self._found
 
 
@@ -207,13 +207,13 @@ def _ranked(interfaces: tuple[str, ...]) -> list[tuple[str, str]]:
     )
 
 
-def _told_of_one(name: str, ranked: list[str]) -> list[str]:
+def _announced_of_one(name: str, ranked: list[str]) -> list[str]:
     """Return what others are told of one interface: a few, for privacy's sake has many in IPv6."""
     ipv4 = [address for address in ranked if ":" not in address]
     routable = [address for address in ranked if ":" in address and not is_link_local(address)]
     link_local = [address for address in ranked if is_link_local(address)]
-    told_local = link_local[:1] if kind_of(name).is_physical else []
-    return [*ipv4[:MAX_TOLD_OF_ONE], *routable[:MAX_TOLD_OF_ONE], *told_local]
+    announced_local = link_local[:1] if kind_of(name).is_physical else []
+    return [*ipv4[:MAX_ANNOUNCED_OF_ONE], *routable[:MAX_ANNOUNCED_OF_ONE], *announced_local]
 
 
 def _is_ip(family: int) -> bool:

@@ -45,7 +45,7 @@ SCOPE_TAG_BYTES: Final = 8
 MAX_WAITING: Final = 256
 """Names that wait to be looked at; a network that shouts more than this is noise."""
 
-ASK_ANEW_S: Final = 10.0
+QUERY_AGAIN_S: Final = 10.0
 """Between two questions whether somebody who can't be reached is still there."""
 
 _QUERY: Final = 0
@@ -102,13 +102,13 @@ class MdnsDiscovery:
         except (OSError, RuntimeError, ZeroconfError) as error:
             _log_unavailable(error)
         if self._zeroconf is not None:
-            self._look_anew(self._zeroconf)
+            self._restart_browser(self._zeroconf)
             self._announcing = asyncio.ensure_future(self._announce(self._zeroconf))
 
     async def sightings(self) -> AsyncIterator[Address]:
         """Yield the addresses of other daemons as they are announced; ends when closed."""
         loop = asyncio.get_running_loop()
-        look_at_s, ask_at_s = loop.time() + LOOK_INTERVAL_S, loop.time() + ASK_ANEW_S
+        look_at_s, ask_at_s = loop.time() + LOOK_INTERVAL_S, loop.time() + QUERY_AGAIN_S
         while not self._is_closed:
             name: str | None = ""
             with contextlib.suppress(TimeoutError):
@@ -121,8 +121,8 @@ class MdnsDiscovery:
                 with contextlib.suppress(OSError):  # no file may be left to ask the system with
                     await self._follow_interfaces()
             if loop.time() >= ask_at_s:
-                ask_at_s = loop.time() + ASK_ANEW_S
-                self._ask_anew()
+                ask_at_s = loop.time() + QUERY_AGAIN_S
+                self._query_again()
             for address in await self._resolve(name) if name else ():
                 yield address
 
@@ -172,9 +172,9 @@ class MdnsDiscovery:
             _log_unavailable(error)
         if self._browser is not None:
             await self._browser.async_cancel()
-        self._look_anew(self._zeroconf)
+        self._restart_browser(self._zeroconf)
 
-    def _look_anew(self, zeroconf: AsyncZeroconf) -> None:
+    def _restart_browser(self, zeroconf: AsyncZeroconf) -> None:
         """Ask who is there; whoever was seen before is seen once more."""
         self._browser = AsyncServiceBrowser(
             zeroconf.zeroconf, SERVICE_TYPE, handlers=[self._on_change]
@@ -224,7 +224,7 @@ class MdnsDiscovery:
         for address in places:
             self._announced.note(address, (current_time_millis() - record.created) / 1000)
 
-    def _ask_anew(self) -> None:
+    def _query_again(self) -> None:
         """Learn whether those who can't be reached were heard meanwhile, and ask once more.
 
         The library asks no more for what it holds, and is told nothing that it says to know.
@@ -256,8 +256,8 @@ class MdnsDiscovery:
         )
 
     def _local_addresses(self) -> list[str]:
-        told = local_addresses(loopback_only=self._loopback_only, interfaces=self._interfaces)
-        return [address for address in told if (":" in address) is self._is_ipv6]
+        addresses = local_addresses(loopback_only=self._loopback_only, interfaces=self._interfaces)
+        return [address for address in addresses if (":" in address) is self._is_ipv6]
 
     def _choice(self) -> list[str | int | tuple[tuple[str, int, int], int]]:
         if self._is_ipv6:

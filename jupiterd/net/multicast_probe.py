@@ -42,7 +42,7 @@ class MulticastReading:
     address: str
     errno: int = 0
     """Why it couldn't be sent; 0 where it was."""
-    came_back: bool = False
+    is_own_heard: bool = False
     """Our own question was heard here."""
     others: tuple[str, ...] = ()
     """Addresses of other machines that were heard meanwhile."""
@@ -63,54 +63,62 @@ def probe_multicast(
     try:
         with _joined(interface, address) as (heard, target):
             heard.sendto(_question(mark), target)
-            came_back, others = _listen(heard, mark.partition(".")[0].encode(), listen_s)
+            is_own_heard, others = _listen(heard, mark.partition(".")[0].encode(), listen_s)
     except OSError as error:
         return MulticastReading(interface, address, errno=error.errno or -1)
-    return MulticastReading(interface, address, 0, came_back, tuple(sorted(others - own_addresses)))
+    return MulticastReading(
+        interface, address, 0, is_own_heard, tuple(sorted(others - own_addresses))
+    )
 
 
 @contextmanager
 def _joined(interface: str, address: str) -> Generator[tuple[socket.socket, tuple[str | int, ...]]]:
     """Yield a socket in the group on that interface, and where to send."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as way:
-        way.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket(family, socket.SOCK_DGRAM) as group_socket:
+        group_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with contextlib.suppress(OSError, AttributeError):  # as other responders have it
-            way.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        target = _join_ipv6(way, interface) if ":" in address else _join_ipv4(way, address)
-        way.setblocking(False)  # noqa: FBT003 - as sockets have it
-        yield way, target
+            group_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        target = (
+            _join_ipv6(group_socket, interface)
+            if ":" in address
+            else _join_ipv4(group_socket, address)
+        )
+        group_socket.setblocking(False)  # noqa: FBT003 - as sockets have it
+        yield group_socket, target
 
 
-def _join_ipv4(way: socket.socket, address: str) -> tuple[str | int, ...]:
+def _join_ipv4(group_socket: socket.socket, address: str) -> tuple[str | int, ...]:
     group = GROUPS[socket.AF_INET]
-    _only_own_groups(way, socket.IPPROTO_IP, _IP_MULTICAST_ALL)
-    way.bind(("", PORT))
+    _only_own_groups(group_socket, socket.IPPROTO_IP, _IP_MULTICAST_ALL)
+    group_socket.bind(("", PORT))
     own = socket.inet_aton(address)
-    way.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + own)
-    way.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, own)
-    way.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
-    way.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, _TTL)
+    group_socket.setsockopt(
+        socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + own
+    )
+    group_socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, own)
+    group_socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
+    group_socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, _TTL)
     return group, PORT
 
 
-def _join_ipv6(way: socket.socket, interface: str) -> tuple[str | int, ...]:
+def _join_ipv6(group_socket: socket.socket, interface: str) -> tuple[str | int, ...]:
     group, number = GROUPS[socket.AF_INET6], socket.if_nametoindex(interface)
-    way.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-    _only_own_groups(way, socket.IPPROTO_IPV6, _IPV6_MULTICAST_ALL)
-    way.bind(("::", PORT))
-    told = socket.inet_pton(socket.AF_INET6, group) + struct.pack("@I", number)
-    way.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, told)
-    way.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, number)
-    way.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
-    way.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, _TTL)
+    group_socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    _only_own_groups(group_socket, socket.IPPROTO_IPV6, _IPV6_MULTICAST_ALL)
+    group_socket.bind(("::", PORT))
+    membership = socket.inet_pton(socket.AF_INET6, group) + struct.pack("@I", number)
+    group_socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, membership)
+    group_socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, number)
+    group_socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
+    group_socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, _TTL)
     return group, PORT, 0, number
 
 
-def _only_own_groups(way: socket.socket, level: int, option: int) -> None:
+def _only_own_groups(group_socket: socket.socket, level: int, option: int) -> None:
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # an old kernel
-            way.setsockopt(level, option, 0)
+            group_socket.setsockopt(level, option, 0)
 
 
 def _question(mark: str) -> bytes:
@@ -122,16 +130,16 @@ def _question(mark: str) -> bytes:
 
 def _listen(heard: socket.socket, mark: bytes, listen_s: float) -> tuple[bool, set[str]]:
     """Return whether our own question was heard, and from where anything came."""
-    came_back, sources = False, set[str]()
+    is_own_heard, sources = False, set[str]()
     began_s = time.monotonic()
     while (passed_s := time.monotonic() - began_s) < listen_s:
-        if came_back and sources and passed_s > ENOUGH_S:
+        if is_own_heard and sources and passed_s > ENOUGH_S:
             break
         if not select.select([heard], [], [], min(listen_s - passed_s, 0.1))[0]:
             continue
         with contextlib.suppress(BlockingIOError):
             data, (host, *_) = heard.recvfrom(_MAX_PACKET_BYTES)
-            came_back = came_back or mark in data
+            is_own_heard = is_own_heard or mark in data
             if mark not in data:
                 sources.add(without_scope(host))
-    return came_back, sources
+    return is_own_heard, sources

@@ -59,9 +59,9 @@ class ResilientChannel:
         call = self._channel.stream_unary(method, request_serializer, read, **more)
 
         def bring(requests: Requests, **options: Any) -> Awaitable[Any]:
-            made: asyncio.Future[Call] = asyncio.get_running_loop().create_future()
-            made.set_result(cast("Any", call)(once_invited(requests, made), **options))
-            return made.result()
+            opened: asyncio.Future[Call] = asyncio.get_running_loop().create_future()
+            opened.set_result(cast("Any", call)(once_invited(requests, opened), **options))
+            return opened.result()
 
         return self._asking(bring)
 
@@ -97,16 +97,16 @@ class ResilientChannel:
 
         def talk(*requests: AsyncIterable[object], **options: Any) -> object:
             self._check_open()
-            made = cast("Any", call)(*requests, **options)
-            return _Replies(made) if requests else made
+            opened = cast("Any", call)(*requests, **options)
+            return _Replies(opened) if requests else opened
 
         return talk
 
     def _asking(self, call: Callable[..., Awaitable[Any]]) -> object:
-        async def ask(asked: object, **options: Any) -> object:
+        async def ask(request: object, **options: Any) -> object:
             self._check_open()
             with _closed_by_us():
-                return await call(asked, **options)
+                return await call(request, **options)
 
         return ask
 

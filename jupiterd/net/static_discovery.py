@@ -74,6 +74,6 @@ async def _resolved(address: Address) -> list[Address]:
     return list(dict.fromkeys(found))
 
 
-def _host(asked: Address, answer: str) -> str:
+def _host(requested: Address, answer: str) -> str:
     """Return the answer; where an address was asked for, that stays as it is, with its scope."""
-    return asked.host if "%" in asked.host else with_named_scope(answer)
+    return requested.host if "%" in requested.host else with_named_scope(answer)

@@ -70,7 +70,7 @@ async def call_in(uuid: str, holder: str, folder: Path = FOLDER) -> None:
         DeviceBusyError: it isn't given back, or somebody holds it.
     """
     if holder_now(uuid, folder, LENT):
-        async with held(uuid, holder, folder):
+        async with device_locked(uuid, holder, folder):
             pass
 
 
@@ -94,7 +94,9 @@ def holder_now(uuid: str, folder: Path, suffix: str = _LOCK) -> str:
 
 
 @asynccontextmanager
-async def held(uuid: str, holder: str, folder: Path = FOLDER) -> AsyncGenerator[int | None]:
+async def device_locked(
+    uuid: str, holder: str, folder: Path = FOLDER
+) -> AsyncGenerator[int | None]:
     """Hold a GPU that nobody uses, and yield the descriptor to hand on; None without any locks.
 
     Raises:
@@ -125,7 +127,8 @@ async def gpus_locked(
     async with AsyncExitStack() as stack:
         holder = f"a script, {run or 'launched'} (process {os.getpid()})"
         taken = [
-            await stack.enter_async_context(held(uuid, holder, folder)) for uuid in sorted(uuids)
+            await stack.enter_async_context(device_locked(uuid, holder, folder))
+            for uuid in sorted(uuids)
         ]
         yield tuple(descriptor for descriptor in taken if descriptor is not None)
 

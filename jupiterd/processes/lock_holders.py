@@ -31,7 +31,7 @@ class LockHolders:
     def __init__(self, computing: Computing = lambda _uuid: None) -> None:
         """Take what tells the processes that compute on a GPU; None where nobody can tell."""
         self.computing = computing
-        self._asked: dict[str, tuple[float, frozenset[int] | None]] = {}
+        self._seen_users: dict[str, tuple[float, frozenset[int] | None]] = {}
         self._doubted: dict[int, float] = {}
 
     def free(self, descriptor: int) -> None:
@@ -65,10 +65,10 @@ class LockHolders:
 
     def _users(self, uuid: str) -> frozenset[int] | None:
         """Return the users that compute on a GPU; None where that can't be told."""
-        asked_s, pids = self._asked.get(uuid, (-ASK_S, None))
-        if time.monotonic() - asked_s >= ASK_S:
+        looked_s, pids = self._seen_users.get(uuid, (-ASK_S, None))
+        if time.monotonic() - looked_s >= ASK_S:
             pids = self.computing(uuid)
-            self._asked[uuid] = time.monotonic(), pids
+            self._seen_users[uuid] = time.monotonic(), pids
         users = [_user(pid) for pid in pids] if pids is not None else [None]
         known = frozenset(user for user in users if user is not None)
         return known if len(known) == len(set(users)) else None

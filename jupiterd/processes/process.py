@@ -166,7 +166,7 @@ class Worker:
         """Let go of a process that has been ended: wait until it is gone and its output kept."""
         try:
             await self._process.wait()
-            await self._output_kept()
+            await self._await_output()
         finally:
             for task in (self._printing, self._watching):
                 if task is not None:
@@ -190,7 +190,7 @@ class Worker:
                 await self._process.wait()
         return self._process.returncode is not None
 
-    async def _output_kept(self) -> None:
+    async def _await_output(self) -> None:
         """Wait for the end of what is printed, unless a child that left the group holds it open."""
         self._output_wanted.set()
         if self._printing is not None:
@@ -204,7 +204,7 @@ class Worker:
     async def _died(self) -> WorkFailedError:
         if not await self._leaves_within(END_GRACE_S):
             return WorkFailedError(f"the {self._task} worker (pid {self.pid}) closed its link")
-        await self._output_kept()
+        await self._await_output()
         if why := self._lacked_memory():
             return OutOfMemoryError(f"the {self._task} worker (pid {self.pid}) {why}")
         has_crashed = -(self._process.returncode or 0) in CRASHES and not self._was_stopped

@@ -83,10 +83,12 @@ async def _prove_one(target: Address, timeout_s: float) -> BadRouteError | None:
     else:
         writer.close()
         return None
-    return BadRouteError(f"{socket.gethostname()} can't reach {target} from {_way(target)}: {why}")
+    return BadRouteError(
+        f"{socket.gethostname()} can't reach {target} from {_route_to(target)}: {why}"
+    )
 
 
-def _way(target: Address) -> str:
+def _route_to(target: Address) -> str:
     """Return interface and address that packets to the target leave from; sends nothing."""
     family = socket.AF_INET6 if ":" in target.host else socket.AF_INET
     try:

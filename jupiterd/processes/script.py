@@ -22,7 +22,7 @@ from jupiterd.processes.device_locks import gpus_locked
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder, own_address
 from jupiterd.processes.scripts.events import STORE_RANK, Ended, Notice, Printed, ScriptEvent
 from jupiterd.processes.scripts.listener_filter import closed_to_strangers
-from jupiterd.processes.supervised_child import Program, SupervisedChild, start_supervised
+from jupiterd.processes.supervised_child import ChildProgram, SupervisedChild, start_supervised
 from jupiterd.source_filter.listeners import close_to_others
 from jupiterd.source_filter.ring_port import RingPort, hold_ring_port
 
@@ -54,7 +54,7 @@ class ScriptGroup:
     @property
     def pids(self) -> dict[int, int]:
         """Return the process id of each rank's keeper, which is also its group's."""
-        return {rank: kept.pid for rank, kept in self._running.items()}
+        return {rank: child.pid for rank, child in self._running.items()}
 
     async def events(self) -> AsyncGenerator[ScriptEvent]:
         """Yield what the ranks print and how they end, until all have ended."""
@@ -67,24 +67,24 @@ class ScriptGroup:
 
     def signal(self, number: int) -> None:
         """Signal every rank and all that it started; what has ended is left alone."""
-        for rank, kept in self._running.items():
+        for rank, child in self._running.items():
             if rank != STORE_RANK or number == signal.SIGKILL:  # the ranks may need the store
-                kept.signal(number)
+                child.signal(number)
 
     def resize(self, rows: int, columns: int) -> None:
         """Give the ranks' terminals another size, where they have one."""
-        for kept in self._running.values():
-            kept.resize(rows, columns)
+        for child in self._running.values():
+            child.resize(rows, columns)
 
     def hear(self, event: ScriptEvent) -> None:
         """Take an event that another thread tells."""
         with contextlib.suppress(RuntimeError):  # the loop is over
             self._loop.call_soon_threadsafe(self._pass_on, event)
 
-    async def start(self, rank: int, program: Program) -> None:
+    async def start(self, rank: int, program: ChildProgram) -> None:
         """Start one process behind a keeper of its own."""
-        kept = self._running[rank] = await start_supervised(program)
-        self._watches[rank] = asyncio.get_running_loop().create_task(self._watch(rank, kept))
+        child = self._running[rank] = await start_supervised(program)
+        self._watches[rank] = asyncio.get_running_loop().create_task(self._watch(rank, child))
 
     async def end(self) -> None:
         """End all that still runs, the store too, and hear nothing more of it; idempotent."""
@@ -112,21 +112,21 @@ class ScriptGroup:
         while True:
             await self._events.get()
 
-    async def _watch(self, rank: int, kept: SupervisedChild) -> None:
+    async def _watch(self, rank: int, child: SupervisedChild) -> None:
         """Tell what one process prints, then how it ended; nothing of its group is left."""
         loop = asyncio.get_running_loop()
         reading = [
             loop.create_task(self._read(rank, stream, is_error=is_error))
-            for is_error, stream in kept.outputs.items()
+            for is_error, stream in child.outputs.items()
         ]
         try:
-            status = await kept.wait()
+            status = await child.wait()
             await self._heard(reading)
         finally:
             for task in reading:
                 task.cancel()
-            kept.let_go()
-        await self._tell(Ended(rank, status))
+            child.let_go()
+        await self._put_event(Ended(rank, status))
 
     async def _heard(self, reading: Iterable[asyncio.Task[None]]) -> None:
         """Wait for the end of the output, but not for who left the group and holds it open."""
@@ -139,7 +139,7 @@ class ScriptGroup:
     async def _read(self, rank: int, stream: asyncio.StreamReader, *, is_error: bool) -> None:
         with contextlib.suppress(OSError):  # the end of a terminal is told as an error
             while data := await stream.read(CHUNK_BYTES):
-                await self._tell(Printed(rank, is_error, data))
+                await self._put_event(Printed(rank, is_error, data))
 
     def _pass_on(self, event: ScriptEvent) -> None:
         """Tell an event, or leave it: ranks must not wait for what is told of them.
@@ -147,13 +147,13 @@ class ScriptGroup:
         What people had better know comes later, if not at once: it is told but once.
         """
         if isinstance(event, Notice):
-            notice = self._loop.create_task(self._tell(event))
+            notice = self._loop.create_task(self._put_event(event))
             self._notices.add(notice)
             notice.add_done_callback(self._notices.discard)
         elif not (self._is_over or self._events.full()):
             self._events.put_nowait(event)
 
-    async def _tell(self, event: ScriptEvent) -> None:
+    async def _put_event(self, event: ScriptEvent) -> None:
         if not self._is_over:
             await self._events.put(event)
 
@@ -176,7 +176,7 @@ async def start_script(
     async with gpus_locked(order.gpus, order.id) as locks:
         with (
             tempfile.TemporaryDirectory(prefix="jupiter-launch-") as scratch,
-            ring_ports_held(order) as rings,
+            ring_ports_guarded(order) as rings,
             closed_to_strangers(order.member_hosts, order.open_ports, rings, group.hear),
         ):
             try:
@@ -184,7 +184,7 @@ async def start_script(
                     await _start_store(group, order, environment)
                 for rank in order.ranks:
                     its_own = rank_environment(rank, environment, Path(scratch))
-                    program = Program(order.argv, its_own, order.folder, locks, order.window)
+                    program = ChildProgram(order.argv, its_own, order.folder, locks, order.window)
                     await group.start(rank.rank, program)
                 yield group
             finally:
@@ -231,12 +231,12 @@ async def _start_store(
     with bind_meeting(order.store_host, order.store_port, order.member_hosts) as listener:
         argv = (script_python(order.argv), str(STORE), str(listener.fileno()))
         alone = {**environment, "OMP_NUM_THREADS": "1"}
-        program = Program(argv, alone, order.folder, (listener.fileno(),))
+        program = ChildProgram(argv, alone, order.folder, (listener.fileno(),))
         await group.start(STORE_RANK, program)
 
 
 @contextlib.contextmanager
-def ring_ports_held(order: ScriptOrder) -> Generator[list[RingPort]]:
+def ring_ports_guarded(order: ScriptOrder) -> Generator[list[RingPort]]:
     """Keep strangers from the ports at which the ranks of an MLX ring will listen."""
     rings: list[RingPort] = []
     with contextlib.ExitStack() as stack:

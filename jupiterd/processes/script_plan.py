@@ -42,7 +42,7 @@ SET_HERE: Final = frozenset({
 
 
 @dataclass(frozen=True)
-class Place:
+class MachinePart:
     """One machine's part in a launch."""
 
     node: str
@@ -120,7 +120,7 @@ class ScriptOrder:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class LaunchAttempt:
     """One try of a launch: after a failure all ranks may be started again."""
 
     run_id: str
@@ -135,11 +135,11 @@ def ring_ports(engine: str, processes: int) -> int:
 
 
 def orders(
-    places: Sequence[Place],
+    places: Sequence[MachinePart],
     argv: Sequence[str],
     folder: str,
     engine: str,
-    attempt: Attempt,
+    attempt: LaunchAttempt,
     given: Mapping[str, str],
 ) -> list[ScriptOrder]:
     """Return the order for each place; ranks are numbered machine by machine.
@@ -189,7 +189,7 @@ def threads_of(count: int) -> dict[str, str]:
     return dict.fromkeys(_THREADS, str(count))
 
 
-def _visible(place: Place) -> dict[str, str]:
+def _visible(place: MachinePart) -> dict[str, str]:
     is_as_it_is = place.visible_devices is None
     return {} if is_as_it_is else {"CUDA_VISIBLE_DEVICES": str(place.visible_devices)}
 
@@ -215,14 +215,19 @@ def own_address(ring: str, rank: int) -> tuple[str, int] | None:
         return None
 
 
-def _ring(places: Sequence[Place]) -> list[str]:
+def _ring(places: Sequence[MachinePart]) -> list[str]:
     return [
         f"{place.host}:{port}" for place in places for port in place.ports[1 : 1 + place.processes]
     ]
 
 
 def _identity(
-    places: Sequence[Place], node_rank: int, local: int, rank: int, attempt: Attempt, engine: str
+    places: Sequence[MachinePart],
+    node_rank: int,
+    local: int,
+    rank: int,
+    attempt: LaunchAttempt,
+    engine: str,
 ) -> dict[str, str]:
     place, world = places[node_rank], sum(place.processes for place in places)
     found: dict[str, str | int] = {
@@ -249,7 +254,7 @@ def _identity(
     return {name: str(value) for name, value in found.items()}
 
 
-def _network(place: Place, *, is_alone: bool) -> dict[str, str]:
+def _network(place: MachinePart, *, is_alone: bool) -> dict[str, str]:
     """Name one interface: gloo would else resolve the host name, which may mean 127.0.1.1."""
     found = {
         "GLOO_SOCKET_IFNAME": place.interface,
@@ -260,7 +265,7 @@ def _network(place: Place, *, is_alone: bool) -> dict[str, str]:
     return found
 
 
-def _defaults(place: Place) -> dict[str, str]:
+def _defaults(place: MachinePart) -> dict[str, str]:
     return {
         "OMP_NUM_THREADS": str(place.threads or max(1, place.cores // place.processes)),
         "PYTHONUNBUFFERED": "1",

@@ -21,7 +21,7 @@ KEEPER: Final = Path(__file__).resolve().parent / "standalone" / "keeper.py"
 
 
 @dataclass(frozen=True)
-class Program:
+class ChildProgram:
     """What is to be started."""
 
     argv: Sequence[str]
@@ -92,10 +92,10 @@ class SupervisedChild:
             os.killpg(self.pid, number)
 
 
-async def start_supervised(program: Program) -> SupervisedChild:
+async def start_supervised(program: ChildProgram) -> SupervisedChild:
     """Start a program behind a keeper of its own."""
     theirs, lifeline = os.pipe()
-    output, print_fd = _way_to_print(program.window)
+    output, print_fd = _output_ends(program.window)
     has_terminal = all(program.window)  # one for both, or what they say comes out of order
     errors, error_fd = (output, print_fd) if has_terminal else os.pipe()
     ours, theirs_all = {lifeline, output, errors}, {theirs, print_fd, error_fd}
@@ -118,22 +118,22 @@ async def start_supervised(program: Program) -> SupervisedChild:
     finally:
         for descriptor in theirs_all:
             os.close(descriptor)
-    kept = SupervisedChild(process, lifeline)
+    child = SupervisedChild(process, lifeline)
     try:
-        await kept.listen(output, is_error=False)
+        await child.listen(output, is_error=False)
         if not has_terminal:
-            await kept.listen(errors, is_error=True)
+            await child.listen(errors, is_error=True)
     except BaseException:  # cancelled: nobody would know of it any more
-        if not has_terminal and True not in kept.outputs:
+        if not has_terminal and True not in child.outputs:
             os.close(errors)
-        kept.let_go()
-        kept.signal(signal.SIGKILL)
-        await kept.wait()
+        child.let_go()
+        child.signal(signal.SIGKILL)
+        await child.wait()
         raise
-    return kept
+    return child
 
 
-def _way_to_print(window: tuple[int, int]) -> tuple[int, int]:
+def _output_ends(window: tuple[int, int]) -> tuple[int, int]:
     """Return where we read and where it writes: a pipe, or a terminal of this size."""
     if not all(window):
         return os.pipe()

@@ -17,7 +17,7 @@ from jupiterd.processes.nccl_environment import NAMES as NCCL_NAMES
 
 log = logging.getLogger(__name__)
 
-KEPT_S = 60.0
+IDLE_S = 60.0
 """How long a nursery that isn't wanted is kept without workers: what comes next may want it."""
 
 BIRTH_S = 15.0
@@ -172,7 +172,7 @@ class WarmPool:
         self._cancel_end(kind)
         if kind in self._tasks:
             loop = asyncio.get_running_loop()
-            self._ends[kind] = loop.call_later(KEPT_S, self._end_unused, kind)
+            self._ends[kind] = loop.call_later(IDLE_S, self._end_unused, kind)
 
     def _end_unused(self, kind: str) -> None:
         nursery = self._open.get(kind)

@@ -10,7 +10,7 @@ from jupiterd.errors import CorruptArtifactError
 from jupiterd.store.bitmap import runs
 from jupiterd.store.manifest import Manifest
 
-Came = tuple[int, bytes | memoryview]
+ReceivedBytes = tuple[int, bytes | memoryview]
 """Where some bytes begin, in the files laid end to end, and the bytes."""
 
 Whole = tuple[int, memoryview]
@@ -24,7 +24,7 @@ class Assembly:
         """`chunks` are the numbers of the batch, rising."""
         self._due = deque(manifest.chunks[index] for index in chunks)
         self._parts: list[bytes | memoryview] = []
-        self._came_bytes = 0
+        self._received_bytes = 0
         ends = [(manifest.chunks[first], manifest.chunks[last - 1]) for first, last in runs(chunks)]
         self.ranges = [
             (first.offset, last.offset + last.size_bytes - first.offset) for first, last in ends
@@ -42,11 +42,11 @@ class Assembly:
         Raises:
             CorruptArtifactError: the piece isn't the next one.
         """
-        if not data or not self._due or offset != self._due[0].offset + self._came_bytes:
+        if not data or not self._due or offset != self._due[0].offset + self._received_bytes:
             raise CorruptArtifactError("a transfer brought bytes that weren't asked for")
         self._parts.append(data)
-        self._came_bytes += len(data)
-        if self._came_bytes < self._due[0].size_bytes:
+        self._received_bytes += len(data)
+        if self._received_bytes < self._due[0].size_bytes:
             return []
         return self._cut()
 
@@ -61,5 +61,5 @@ class Assembly:
         if view and not self._due:
             raise CorruptArtifactError("a transfer brought bytes that weren't asked for")
         self._parts = [bytes(view)] if view else []
-        self._came_bytes = len(view)
+        self._received_bytes = len(view)
         return complete

@@ -22,7 +22,7 @@ from jupiterd.errors import (
 )
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.ports import ArtifactSource
-from jupiterd.store.assembly import Assembly, Came, Whole
+from jupiterd.store.assembly import Assembly, ReceivedBytes, Whole
 from jupiterd.store.backlog import Backlog
 from jupiterd.store.bitmap import of, packed
 from jupiterd.store.chunk_scheduler import ChunkScheduler
@@ -206,7 +206,9 @@ class Gathering:
         if not self._claims.missing:
             self._ended.set()
 
-    async def _next_piece(self, source: ArtifactSource, pieces: AsyncIterator[Came]) -> Came | None:
+    async def _next_piece(
+        self, source: ArtifactSource, pieces: AsyncIterator[ReceivedBytes]
+    ) -> ReceivedBytes | None:
         try:
             async with asyncio.timeout(self._stall_s):
                 return await anext(pieces, None)
@@ -216,8 +218,8 @@ class Gathering:
 
 @asynccontextmanager
 async def _closing(
-    pieces: AsyncIterator[Came],
-) -> AsyncGenerator[AsyncIterator[Came], None]:
+    pieces: AsyncIterator[ReceivedBytes],
+) -> AsyncGenerator[AsyncIterator[ReceivedBytes], None]:
     """Let a source know at once that no more is wanted."""
     try:
         yield pieces

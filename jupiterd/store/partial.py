@@ -31,9 +31,9 @@ class PartialArtifact:
         self._adding = threading.Lock()
         with written():
             fresh = {file.path for file in manifest.files if self._prepare(file)}
-        kept = (chunk for chunk in manifest.chunks if chunk.file.path not in fresh)
+        present = (chunk for chunk in manifest.chunks if chunk.file.path not in fresh)
         with written():
-            self._verified = of(chunk.index for chunk in kept if self._is_here(chunk))
+            self._verified = of(chunk.index for chunk in present if self._is_here(chunk))
 
     @property
     def verified(self) -> int:

@@ -14,7 +14,7 @@ from jupiterd.store.assembly import Whole
 from jupiterd.store.manifest import Chunk, Manifest
 from jupiterd.store.partial import PartialArtifact
 
-MAX_KEPT_BYTES: Final = 32 << 20
+MAX_CACHED_BYTES: Final = 32 << 20
 """Others ask within moments for what is new."""
 
 
@@ -28,8 +28,8 @@ class PartialAvailability:
         self._partial = partial
         self._more = asyncio.Event()
         self._is_shared = False
-        self._kept: OrderedDict[int, memoryview] = OrderedDict()
-        self._kept_bytes = 0
+        self._cached: OrderedDict[int, memoryview] = OrderedDict()
+        self._cached_bytes = 0
 
     @property
     def manifest(self) -> Manifest:
@@ -50,16 +50,16 @@ class PartialAvailability:
         if not self._is_shared:
             return
         for index, data in chunks:
-            if index not in self._kept:
-                self._kept[index] = data
-                self._kept_bytes += len(data)
-        while self._kept_bytes > MAX_KEPT_BYTES:
-            _, data = self._kept.popitem(last=False)
-            self._kept_bytes -= len(data)
+            if index not in self._cached:
+                self._cached[index] = data
+                self._cached_bytes += len(data)
+        while self._cached_bytes > MAX_CACHED_BYTES:
+            _, data = self._cached.popitem(last=False)
+            self._cached_bytes -= len(data)
 
-    def kept(self, chunk: Chunk) -> memoryview | None:
+    def cached(self, chunk: Chunk) -> memoryview | None:
         """Return a chunk's bytes where they are still in memory: those that were verified."""
-        return self._kept.get(chunk.index)
+        return self._cached.get(chunk.index)
 
     def note(self) -> None:
         """Wake everybody: more is here, or no more will come."""

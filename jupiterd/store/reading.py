@@ -24,7 +24,7 @@ Part = tuple[int, bytes | memoryview]
 """Where some bytes begin, in the files laid end to end, and the bytes."""
 
 
-class Reading:
+class ServedArtifact:
     """One artifact that somebody fetches from here, whole or still growing."""
 
     def __init__(self, store: ArtifactStore, artifact: ArtifactId) -> None:
@@ -61,7 +61,7 @@ class Reading:
             return None
         parts: list[Part] = []
         for chunk in self.manifest.covering(offset, length):
-            if (data := growth.kept(chunk)) is None:
+            if (data := growth.cached(chunk)) is None:
                 return None
             start = max(offset - chunk.offset, 0)
             parts.append((chunk.offset + start, data[start : offset + length - chunk.offset]))
@@ -107,11 +107,13 @@ class Reading:
         return growth.files
 
 
-async def read_ahead(reading: Reading, ranges: Iterable[tuple[int, int]]) -> AsyncGenerator[Part]:
+async def read_ahead(
+    reading: ServedArtifact, ranges: Iterable[tuple[int, int]]
+) -> AsyncGenerator[Part]:
     """Yield (offset, data) of ranges, block by block; the next one is read while one is sent.
 
     Raises:
-        NotFoundError, CorruptArtifactError: as `Reading.read`, once what came before was yielded.
+        NotFoundError, CorruptArtifactError: as `ServedArtifact.read`, after the ranges before it.
     """
     ahead: asyncio.Future[list[Part]] | None = None
     try:
@@ -126,7 +128,7 @@ async def read_ahead(reading: Reading, ranges: Iterable[tuple[int, int]]) -> Asy
             ahead.cancel()
 
 
-async def _read(reading: Reading, offset: int, length: int) -> list[Part]:
+async def _read(reading: ServedArtifact, offset: int, length: int) -> list[Part]:
     if parts := reading.at_hand(offset, length):
         return parts
     return [(offset, await asyncio.to_thread(reading.read, offset, length))]

@@ -17,13 +17,13 @@ from typing import Any
 import zstandard
 
 from jupiterd.cycle.base.drop_reason import DROP_REASONS_FILE
-from jupiterd.cycle.data.document_index import DOCUMENTS_FILE, Document, DocumentIndex
+from jupiterd.cycle.data.document_index import DOCUMENTS_FILE, DocumentIndex, DocumentSpan
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.data.sample_index import (
     INDEX_FILE,
     SAMPLES_FILE,
-    Place,
     SampleIndex,
+    SamplePosition,
     line_in,
     lines_in,
 )
@@ -35,7 +35,7 @@ MAX_DROPPED = 1000
 """So many of what was dropped are looked through; a few of each reason are kept."""
 
 
-def find_samples(folder: Path, prefix: str, most: int = 16) -> list[Place]:
+def find_samples(folder: Path, prefix: str, most: int = 16) -> list[SamplePosition]:
     """Return up to `most` samples whose id begins so; none where the folder has no index.
 
     Raises:
@@ -45,7 +45,7 @@ def find_samples(folder: Path, prefix: str, most: int = 16) -> list[Place]:
         return [] if data is None else SampleIndex(data).find(prefix, most)
 
 
-def read_sample(folder: Path, place: Place) -> Sample:
+def read_sample(folder: Path, place: SamplePosition) -> Sample:
     """Return the sample that stands there.
 
     Raises:
@@ -139,7 +139,7 @@ def document_ids(folder: Path) -> frozenset[str]:
         return frozenset(index.document(number).sample_id for number in range(index.documents))
 
 
-def document_at(folder: Path, offset: int) -> tuple[Document | None, int]:
+def document_at(folder: Path, offset: int) -> tuple[DocumentSpan | None, int]:
     """Return the document of a token, and how many tokens there are.
 
     There is none beyond the stream, nor where nobody noted which sample a token comes from.
@@ -151,7 +151,7 @@ def document_at(folder: Path, offset: int) -> tuple[Document | None, int]:
         return index.at(offset), index.tokens
 
 
-def document_of(folder: Path, sample_id: str) -> Document | None:
+def document_of(folder: Path, sample_id: str) -> DocumentSpan | None:
     """Return where a sample stands among the tokens of shards; None where it doesn't."""
     with _mapped(folder / DOCUMENTS_FILE) as data:
         return None if data is None else DocumentIndex(data).of(sample_id)

@@ -66,12 +66,12 @@ def main(kind: str) -> None:
         for name in PRELOADED[kind]:
             preload(name)
     wake = _wake_at_children()
-    _tell(link, {"ready": True})
+    _send(link, {"ready": True})
     while True:
         readable, _, _ = select.select([link, wake], [], [])
         if wake in readable:
             os.read(wake, 4096)
-            _tell_of_the_dead(link)
+            _report_ended(link)
         if link in readable and not _forked(link, wake):
             return
 
@@ -107,9 +107,9 @@ def _forked(link: socket.socket, wake: int) -> bool:
     order = cast("dict[str, Any]", msgpack.unpackb(data))
     threads = sum(1 for _ in Path("/proc/self/task").iterdir())
     if threads > 1:  # the others wouldn't be in the child, and what they held would stay locked
-        _tell(link, {"refused": f"it has {threads} threads"})
+        _send(link, {"refused": f"it has {threads} threads"})
     elif pid := os.fork():
-        _tell(link, {"pid": pid})
+        _send(link, {"pid": pid})
     else:
         link.close()
         os.close(wake)
@@ -164,7 +164,7 @@ def _wake_at_children() -> int:
     return wake
 
 
-def _tell_of_the_dead(link: socket.socket) -> None:
+def _report_ended(link: socket.socket) -> None:
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -172,10 +172,10 @@ def _tell_of_the_dead(link: socket.socket) -> None:
             return
         if not pid:
             return
-        _tell(link, {"pid": pid, "status": os.waitstatus_to_exitcode(status)})
+        _send(link, {"pid": pid, "status": os.waitstatus_to_exitcode(status)})
 
 
-def _tell(link: socket.socket, fields: Mapping[str, Any]) -> None:
+def _send(link: socket.socket, fields: Mapping[str, Any]) -> None:
     link.sendall(cast("bytes", msgpack.packb(dict(fields))))
 
 

@@ -69,7 +69,7 @@ class Task:
         """By the step before."""
         self._answers: dict[int, StoreAnswered | None] = {}
         """Of the gang's store, by the numbers of the questions that are open."""
-        self._asked = 0
+        self._last_question = 0
         self._last_progress_s = float("-inf")
         self.save_state: Callable[[int], CheckpointWritten | None] = lambda _: None
         """Saves the last finished step, if it is a later one than that; any thread calls."""
@@ -147,8 +147,8 @@ class Task:
             JupiterError: the store can't be reached, or refuses.
         """
         with self._arriving:
-            self._asked += 1
-            number = self._asked
+            self._last_question += 1
+            number = self._last_question
             self._answers[number] = None
         self.send(StoreAsked(number, verb, tuple(keys), tuple(values), within_s))
         with self._arriving:
@@ -201,16 +201,16 @@ class Task:
 
     def _listen(self) -> None:
         for frame in self._early:
-            self._obey(frame)
+            self._carry_out(frame)
         while data := self._received():
             for frame in self._reader.feed(data):
-                self._obey(frame)
+                self._carry_out(frame)
         if not self.lingers:  # a rank that stopped in order would stop its whole gang with it
             self._stop.set()
             threading.Event().wait(ORPHAN_GRACE_S)
         os._exit(1)
 
-    def _obey(self, frame: Frame) -> None:
+    def _carry_out(self, frame: Frame) -> None:
         match frame:
             case StopTask():
                 self._stop.set()

@@ -112,7 +112,7 @@ def _is_embedding(name: str) -> bool:
 Updating = Callable[[], AbstractContextManager[None]]
 
 
-class Engine(Protocol):
+class TrainingEngine(Protocol):
     """One rank of a gang, or the only one."""
 
     updating: Updating

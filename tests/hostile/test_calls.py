@@ -10,7 +10,7 @@ import grpc.aio
 import pytest
 
 from jupiterd.cluster.facts.facts import NodeAdmitted, NodeRemoved
-from jupiterd.cluster.membership.call_rights import RIGHTS, Caller
+from jupiterd.cluster.membership.call_rights import RIGHTS, CallerKind
 from jupiterd.cluster.membership.presence import Beat, SaidGoodbye
 from jupiterd.cluster.training.store_place import StorePlace
 from jupiterd.daemon.app.node import Node
@@ -111,9 +111,9 @@ async def test_each_call_is_for_those_whom_its_row_names(tmp_path: Path) -> None
                 assert code not in ("unexpected", "too-often"), (name, who, words)
                 if code == "not-a-member" or any(said in words for said in NOT_THEIRS):
                     found[who].append(name)
-    rows = {kind: [n for n in CALLS if RIGHTS[n].caller is kind] for kind in Caller}
-    of_others = [name for name in CALLS if name in rows[Caller.LEADER] + rows[Caller.RANK]]
-    closed = [name for name in CALLS if RIGHTS[name].caller is not Caller.ANYBODY]
+    rows = {kind: [n for n in CALLS if RIGHTS[n].caller is kind] for kind in CallerKind}
+    of_others = [name for name in CALLS if name in rows[CallerKind.LEADER] + rows[CallerKind.RANK]]
+    closed = [name for name in CALLS if RIGHTS[name].caller is not CallerKind.ANYBODY]
     assert found == {
         "stranger": closed,
         "removed": closed,

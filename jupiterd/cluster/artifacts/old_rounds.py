@@ -53,7 +53,7 @@ class Passing:
         done = cycle.completed.values() if cycle.started is not None else ()
         packed = max((fact.round for fact in done if fact.phase == PREPARING), default=0)
         self._last = packed - max(LEAST_ROUNDS, rounds_kept)
-        self._asked_of = {
+        self._rounds_without_parents = {
             fact.round
             for fact in done
             if fact.phase == _GENERATING and "parents" not in fact.outputs
@@ -73,8 +73,8 @@ class Passing:
             return frozenset(fact.outputs)
         if fact.phase != _COLLECTING:
             return frozenset()
-        asked_of = set[str]() if fact.round in self._asked_of else {"train"}
-        return frozenset({"documents", "state", *asked_of} & fact.outputs.keys())
+        parents_of = set[str]() if fact.round in self._rounds_without_parents else {"train"}
+        return frozenset({"documents", "state", *parents_of} & fact.outputs.keys())
 
 
 def _named(cycle: CycleState, rule: Passing) -> Iterator[str]:

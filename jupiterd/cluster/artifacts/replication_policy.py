@@ -54,16 +54,16 @@ def of_record(known: Cycles) -> frozenset[ArtifactId]:
     What any node may have let go, however few rounds it keeps, isn't copied again.
     """
     cycles = [*known.values()]
-    made = frozenset(
+    written = frozenset(
         each
         for cycle in cycles
-        for each in _made(cycle, only_final=is_shared_by_others(known, cycle))
+        for each in _written_artifacts(cycle, only_final=is_shared_by_others(known, cycle))
         if each
     )
-    return made - unneeded(cycles) - outlived(cycles, LEAST_ROUNDS)
+    return written - unneeded(cycles) - outlived(cycles, LEAST_ROUNDS)
 
 
-def _made(cycle: CycleState, *, only_final: bool) -> Iterator[ArtifactId]:
+def _written_artifacts(cycle: CycleState, *, only_final: bool) -> Iterator[ArtifactId]:
     for _, fact in cycle.placed():
         if isinstance(fact, CheckpointCommitted) and (fact.is_final or not only_final):
             yield fact.artifact

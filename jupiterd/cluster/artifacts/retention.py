@@ -28,8 +28,8 @@ from jupiterd.ids import ArtifactId
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 
-KEPT_OF_A_LINE = 3
-KEPT_EVERY = 10
+RETAINED_OF_A_BRANCH = 3
+RETAINED_EVERY = 10
 
 TRAINING = "train"
 """The phase whose work draws the weights that all islands of a run begin with."""
@@ -67,8 +67,8 @@ def old_pseudo_gradients(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
             is_over = _has_failed_for_good(cycle) or cycle.rounds_committed >= number
             last = max(step.number for step in cycle.outer_branch(number).values())
             for step in steps:
-                kept = not is_over and step.number > last - RETAINED_STEPS
-                (needed if kept else gone).update(step.pseudo_gradients)
+                is_retained = not is_over and step.number > last - RETAINED_STEPS
+                (needed if is_retained else gone).update(step.pseudo_gradients)
     return frozenset(gone - needed)
 
 
@@ -106,15 +106,15 @@ def _superseded(cycle: CycleState) -> set[ArtifactId]:
     """Return what is neither of the last of its line, nor a tenth, nor final, nor a trunk's end."""
     known = {fact.artifact: fact for fact in _checkpoints(cycle)}
     depths: dict[ArtifactId, int] = {}
-    kept = {fact.artifact for fact in known.values() if fact.is_final}
-    kept.update(map(ArtifactId, trunk_ends(cycle)))
+    final = {fact.artifact for fact in known.values() if fact.is_final}
+    final.update(map(ArtifactId, trunk_ends(cycle)))
     for leaf in cycle.leaves():
-        kept.update(fact.artifact for fact in islice(_upward(known, leaf), KEPT_OF_A_LINE))
+        final.update(fact.artifact for fact in islice(_upward(known, leaf), RETAINED_OF_A_BRANCH))
         fresh = list(takewhile(lambda fact: fact.artifact not in depths, _upward(known, leaf)))
         above = depths.get(ArtifactId(fresh[-1].parent), 0) if fresh else 0
         for depth, fact in enumerate(reversed(fresh), above + 1):
             depths[fact.artifact] = depth
-    return {each for each, depth in depths.items() if depth % KEPT_EVERY} - kept
+    return {each for each, depth in depths.items() if depth % RETAINED_EVERY} - final
 
 
 def _upward(

@@ -138,7 +138,7 @@ TABLE: Mapping[str, Rule] = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class AlertCondition:
     """Something that holds just now."""
 
     code: str
@@ -180,14 +180,14 @@ class Alert:
 
 def strain_findings(
     node: NodeId, name: str, load: Load, raised: AbstractSet[str]
-) -> Iterator[Finding]:
+) -> Iterator[AlertCondition]:
     """Yield what is wrong with a machine; `raised` are the keys of what was wrong before."""
-    disk = Finding("disk-low", node, name, _gib(load.get("disk_free_bytes", 0.0)))
+    disk = AlertCondition("disk-low", node, name, _gib(load.get("disk_free_bytes", 0.0)))
     if _is_low(load, 1.0 if disk.key not in raised else ENOUGH_AGAIN):
         yield disk
     if (throttled := load.get("throttled_gpus", 0)) >= 1:
         detail = counted(int(throttled), "GPU")
-        yield Finding("throttling", node, name, detail)
+        yield AlertCondition("throttling", node, name, detail)
 
 
 def _is_low(load: Load, factor: float) -> bool:
@@ -207,7 +207,7 @@ class AlertBook:
     def __init__(self) -> None:
         self._began_s: dict[str, float] = {}
         """Key -> since when it holds, raised or not."""
-        self._held_s: dict[str, float] = {}
+        self._true_since_s: dict[str, float] = {}
         """Key of what is raised -> when it held last."""
         self._raised: dict[str, Alert] = {}
 
@@ -218,7 +218,7 @@ class AlertBook:
         return tuple(sorted(self._raised.values(), key=lambda a: (order.index(a.code), a.key)))
 
     def look(
-        self, now_s: float, findings: Sequence[Finding]
+        self, now_s: float, findings: Sequence[AlertCondition]
     ) -> tuple[tuple[Alert, ...], tuple[Alert, ...]]:
         """Take in all that holds just now; return what is raised by it, and what is over."""
         holding = {finding.key: finding for finding in findings}
@@ -231,21 +231,21 @@ class AlertBook:
                 continue
             alert = _alert(finding, began_s)
             fresh += [] if key in self._raised else [alert]
-            self._raised[key], self._held_s[key] = alert, now_s
+            self._raised[key], self._true_since_s[key] = alert, now_s
         return tuple(fresh), tuple(self._over(now_s, holding.keys()))
 
     def _over(self, now_s: float, holding: AbstractSet[str]) -> Iterator[Alert]:
         for key in sorted(self._raised.keys() - holding):
             alert = self._raised[key]
-            if now_s - self._held_s[key] >= TABLE[alert.code].clear_s:
-                del self._raised[key], self._held_s[key]
+            if now_s - self._true_since_s[key] >= TABLE[alert.code].clear_s:
+                del self._raised[key], self._true_since_s[key]
                 yield alert
 
 
-def _alert(finding: Finding, since_s: float) -> Alert:
+def _alert(finding: AlertCondition, since_s: float) -> Alert:
     rule = TABLE[finding.code]
-    told = rule.title.format(subject=finding.subject, detail=finding.detail)
-    title = printable(told[:MAX_TITLE_CHARACTERS])  # others have a hand in names and reasons
+    text = rule.title.format(subject=finding.subject, detail=finding.detail)
+    title = printable(text[:MAX_TITLE_CHARACTERS])  # others have a hand in names and reasons
     return Alert(
         finding.key, finding.code, rule.severity, title, rule.hint, since_s, finding.about,
         cause=finding.cause, is_seen=finding.is_seen,

@@ -70,7 +70,7 @@ class ClusterView:
     """All members, this node included."""
     pending_reason: str = ""
     """Why this node waits outside a closed cluster; empty where it doesn't."""
-    sought: str = ""
+    wanted_cluster: str = ""
     """Which cluster this node looks for in vain; empty where it doesn't."""
     pending_command: str = OPEN_COMMAND
     """What to run on a member to let this node in."""
@@ -92,7 +92,7 @@ class ClusterView:
     """It finds only daemons of its own machine, as people told it."""
     walked_in: tuple[NodeId, ...] = ()
     """Members to whom nobody has said yes."""
-    asked: str = ""
+    approving_machines: str = ""
     """On which machines somebody may say it."""
     behind: tuple[NodeId, ...] = ()
     """Members of `walked_in` that sum up what this node lacks; it may not be taken from them."""
@@ -279,8 +279,8 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
         yield _Finding("link-out", view.outage.cause, view.outage.hint)
     for node in view.nodes:
         if node.cloned_at:
-            told = f"{names[node.node]}'s key: {' and '.join(node.cloned_at)}"
-            yield _Finding("clone-of-member", told, about=node.node)
+            detail = f"{names[node.node]}'s key: {' and '.join(node.cloned_at)}"
+            yield _Finding("clone-of-member", detail, about=node.node)
         elif node.liveness in _OF_LIVENESS and node.node not in cut_off:
             yield _Finding(_OF_LIVENESS[node.liveness], names[node.node], about=node.node)
     yield from _of_guests(view, names)
@@ -304,8 +304,8 @@ def _of_unreached(view: ClusterView, names: Mapping[NodeId, str]) -> Iterator[_F
     """Return who can't be reached from here, and from another member though not from here."""
     yield from (_Finding(it.code, it.title, it.hint) for it in diagnoses(view.unreached))
     own = {each.address for each in view.unreached}
-    for node, told in view.unreached_by:
-        for it in diagnoses([each for each in told if each.address not in own]):
+    for node, reports in view.unreached_by:
+        for it in diagnoses([each for each in reports if each.address not in own]):
             title = f"{it.title}, says {names.get(node, short(node))}"
             yield _Finding(it.code, title, it.hint, node)
 
@@ -313,10 +313,10 @@ def _of_unreached(view: ClusterView, names: Mapping[NodeId, str]) -> Iterator[_F
 def _of_guests(view: ClusterView, names: Mapping[NodeId, str]) -> Iterator[_Finding]:
     """Return what is to be said of members that walked in."""
     for node in view.walked_in:
-        command = f"run on {view.asked}: {trust_command(names[node])}"
+        command = f"run on {view.approving_machines}: {trust_command(names[node])}"
         yield _Finding("node-walked-in", names[node], command, about=node)
     for node in view.behind:
-        yield _Finding("behind", names.get(node, short(node)), view.asked, node)
+        yield _Finding("behind", names.get(node, short(node)), view.approving_machines, node)
 
 
 def _of_versions(view: ClusterView, alive: Iterable[NodeView]) -> Iterator[_Finding]:
@@ -330,7 +330,9 @@ def _of_versions(view: ClusterView, alive: Iterable[NodeView]) -> Iterator[_Find
 
 def _of_this_node(view: ClusterView) -> tuple[tuple[_Finding, bool], ...]:
     """Return each finding, and whether it holds."""
-    is_alone = len(view.nodes) == 1 and not (view.is_removed or view.sought or view.unreached)
+    is_alone = len(view.nodes) == 1 and not (
+        view.is_removed or view.wanted_cluster or view.unreached
+    )
     is_by_chance = view.is_local and not view.has_token  # whose cluster it is doesn't matter to it
     pending_code = "pending-locally" if is_by_chance else "pending-node"
     pending = _Finding(pending_code, view.pending_reason, view.pending_command)
@@ -339,7 +341,7 @@ def _of_this_node(view: ClusterView) -> tuple[tuple[_Finding, bool], ...]:
         (_Finding("removed", ""), view.is_removed),
         (_Finding("disk", view.disk_trouble), bool(view.disk_trouble)),
         (_Finding("no-leader", ""), view.leader is None),
-        (_Finding("sought", view.sought), bool(view.sought)),
+        (_Finding("sought", view.wanted_cluster), bool(view.wanted_cluster)),
         (pending, bool(view.pending_reason)),
         (_Finding("trusts-lan", ""), view.trusts_lan),
         # With none at all this one is still starting.

@@ -17,15 +17,17 @@ class HealthAges:
 
     def __init__(self) -> None:
         self._began_s: dict[str, float] = {}
-        self._held_s: dict[str, float] = {}
+        self._last_true_s: dict[str, float] = {}
         """Key -> when it held last."""
 
     def look(self, now_s: float, holding: Iterable[str]) -> None:
         """Take in the keys of all that holds just now."""
-        self._held_s = {k: at_s for k, at_s in self._held_s.items() if now_s - at_s <= GRACE_S}
-        self._began_s = {key: self._began_s[key] for key in self._held_s}
+        self._last_true_s = {
+            k: at_s for k, at_s in self._last_true_s.items() if now_s - at_s <= GRACE_S
+        }
+        self._began_s = {key: self._began_s[key] for key in self._last_true_s}
         for key in holding:
-            self._held_s[key] = now_s
+            self._last_true_s[key] = now_s
             self._began_s.setdefault(key, now_s)
 
     def age_s(self, key: str, now_s: float) -> float:

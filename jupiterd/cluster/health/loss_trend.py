@@ -10,7 +10,7 @@ from typing import Final
 
 FIRSTS: Final = 3
 """Readings that a training begins with."""
-KEPT: Final = 50
+COMPARED_LOSSES: Final = 50
 """Losses that are compared with."""
 LEAST: Final = 20
 """Fewer of them say nothing: at the start a loss falls fast, and varies much."""
@@ -35,7 +35,7 @@ class LossTrend:
     """One round's training, from its first reading on."""
 
     def __init__(self, now_s: float) -> None:
-        self._losses: deque[float] = deque(maxlen=KEPT)
+        self._losses: deque[float] = deque(maxlen=COMPARED_LOSSES)
         self._step: int | None = None
         self._has_moved = False
         self._moved_s = now_s

@@ -20,7 +20,7 @@ from typing import Any, Final
 from jupiterd.cluster.values.gpu_load import GpuLoad
 
 INTERVAL_S: Final = 2.0
-KEPT_POINTS: Final = 300
+RETAINED_POINTS: Final = 300
 PART_POINTS: Final = 30
 """Points move from `recent` to `history` so many at a time."""
 
@@ -49,7 +49,7 @@ GPU_SERIES: Final[Mapping[str, int]] = {
 """The same of each of its GPUs."""
 
 Reading = Mapping[str, float | None]
-_SLOTS: Final = KEPT_POINTS + PART_POINTS
+_SLOTS: Final = RETAINED_POINTS + PART_POINTS
 
 
 class _Ring:
@@ -95,16 +95,16 @@ class NodeHistory:
         for name, ring in self._rings.items():
             ring.put(slot, reading.get(name))
         for place, rings in enumerate(self._gpus):
-            told = gpus[place].to_plain() if place < len(gpus) else {}
+            values = gpus[place].to_plain() if place < len(gpus) else {}
             for name, ring in rings.items():
-                ring.put(slot, told.get(name))
+                ring.put(slot, values.get(name))
 
     def to_plain(self) -> dict[str, Any]:
         """Return `history` and `recent`: each series with its values, None where none is known."""
         newest = -1 if self._newest is None else self._newest
         begins = max(0, newest) // PART_POINTS * PART_POINTS
         return {
-            "history": self._part(range(max(0, begins - KEPT_POINTS), begins)),
+            "history": self._part(range(max(0, begins - RETAINED_POINTS), begins)),
             "recent": self._part(range(begins, newest + 1)),
         }
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jupiterd.cluster.health.alerts import Finding
+from jupiterd.cluster.health.alerts import AlertCondition
 from jupiterd.cluster.health.loss_trend import LossTrend
 from jupiterd.formats import counted
 from jupiterd.ids import CycleId
@@ -34,31 +34,37 @@ class RunAlerts:
     def __init__(self) -> None:
         self._trends: dict[tuple[CycleId, int], LossTrend] = {}
 
-    def look(self, now_s: float, running: Sequence[LiveTraining]) -> list[Finding]:
+    def look(self, now_s: float, running: Sequence[LiveTraining]) -> list[AlertCondition]:
         """Return what is wrong; what runs no more is forgotten."""
-        told = {(each.run, each.round): each for each in running}
-        self._trends = {key: self._trends.get(key, LossTrend(now_s)) for key in told}
+        by_run = {(each.run, each.round): each for each in running}
+        self._trends = {key: self._trends.get(key, LossTrend(now_s)) for key in by_run}
         return [
             finding
-            for key, each in told.items()
+            for key, each in by_run.items()
             for finding in _of_training(now_s, each, self._trends[key])
         ]
 
 
-def _of_training(now_s: float, told: LiveTraining, trend: LossTrend) -> Iterator[Finding]:
-    loss = told.loss
+def _of_training(
+    now_s: float, training: LiveTraining, trend: LossTrend
+) -> Iterator[AlertCondition]:
+    loss = training.loss
     if loss is not None and not math.isfinite(loss):
-        yield Finding("loss-nan", told.run, told.name, "its loss is no longer a number")
+        yield AlertCondition(
+            "loss-nan", training.run, training.name, "its loss is no longer a number"
+        )
         loss = None
-    trend.note(now_s, told.step, loss)
+    trend.note(now_s, training.step, loss)
     if (still_s := trend.stands_still_s(now_s)) is not None:
-        yield Finding("stalled-step", told.run, told.name, counted(round(still_s / 60), "minute"))
+        yield AlertCondition(
+            "stalled-step", training.run, training.name, counted(round(still_s / 60), "minute")
+        )
     if trend.has_jumped and trend.loss is not None:
         detail = f"{trend.loss:.3f}, from {trend.usual:.3f}"
-        yield Finding("loss-spike", told.run, told.name, detail)
+        yield AlertCondition("loss-spike", training.run, training.name, detail)
     if trend.is_far_above_first and trend.loss is not None:
         detail = f"{trend.loss:.3f}, and began with {trend.first:.3f}"
-        yield Finding("loss-high", told.run, told.name, detail)
-    if told.risen_since_step is not None:
-        detail = f"step {told.risen_since_step:,}"
-        yield Finding("held-out-risen", told.run, told.name, detail, cause=detail)
+        yield AlertCondition("loss-high", training.run, training.name, detail)
+    if training.risen_since_step is not None:
+        detail = f"step {training.risen_since_step:,}"
+        yield AlertCondition("held-out-risen", training.run, training.name, detail, cause=detail)

@@ -25,13 +25,13 @@ from jupiterd.ids import NodeId, short
 PENDING: Final = "pending"
 """The state of a machine that waits to be let in."""
 
-TOLD_OTHERWISE: Final = {"node-gone", "node-waits", "no-leader", *alerts.TABLE}
+REPORTED_OTHERWISE: Final = {"node-gone", "node-waits", "no-leader", *alerts.TABLE}
 """Lines of health that are events of machines, leaders or alerts already."""
 
-TOLD_BY_RUNS: Final = {"run-failed", "verdict"}
+REPORTED_BY_RUNS: Final = {"run-failed", "verdict"}
 """Alerts of what the run itself tells as it happens."""
 
-TOLD_LINE_BY_LINE: Final = {"contradiction", "no-effect"}
+REPORTED_LINE_BY_LINE: Final = {"contradiction", "no-effect"}
 """Lines of health of which there are several: each is a line of somebody's file."""
 
 OVER: Final = {"finished", "failed", "stopped"}
@@ -113,7 +113,7 @@ def _node(was: Document | None, node: Document, name: str) -> Iterator[Event]:
 def _health(before: Document, after: Document) -> Iterator[Event]:
     were, are, seen = _warnings(before), _warnings(after), _dismissed(before, after)
     for key in are.keys() - were.keys():
-        yield _told_of(are[key], _severity(are[key]), plain(are[key].get("title")))
+        yield _event_of_line(are[key], _severity(are[key]), plain(are[key].get("title")))
     gone = {key for key, node in _by_id(after).items() if node.get("state") == Liveness.GONE}
     for key in were.keys() - are.keys():
         if were[key].get("code") == "node-suspect" and were[key].get("node") in gone:
@@ -121,32 +121,32 @@ def _health(before: Document, after: Document) -> Iterator[Event]:
         if were[key].get("key") in seen:
             continue
         title = plain(were[key].get("title"))
-        yield _told_of(were[key], Severity.INFO, f"over: {title}")
+        yield _event_of_line(were[key], Severity.INFO, f"over: {title}")
 
 
 def _alerts(before: Document, after: Document) -> Iterator[Event]:
     were, are = ({row["key"]: row for row in each.get("alerts") or ()} for each in (before, after))
     known, seen = before.get("known_runs") or (), _dismissed(before, after)
     for key in are.keys() - were.keys():
-        if are[key].get("code") in TOLD_BY_RUNS and are[key].get("cycle") in known:
+        if are[key].get("code") in REPORTED_BY_RUNS and are[key].get("cycle") in known:
             continue
         words = f"alert: {plain(are[key].get('title'))}"
-        yield _told_of(are[key], _severity(are[key]), words)
+        yield _event_of_line(are[key], _severity(are[key]), words)
     for key in were.keys() - are.keys():
         if were[key].get("code") not in NEWS and key not in seen:
             words = f"alert over: {plain(were[key].get('title'))}"
-            yield _told_of(were[key], Severity.INFO, words)
+            yield _event_of_line(were[key], Severity.INFO, words)
 
 
 def _dismissals(before: Document, after: Document) -> Iterator[Event]:
     """Yield what people have dismissed; and of that what is over, though nobody was told so."""
     were, are = (_keyed(each.get("dismissed")) for each in (before, after))
     for key in _dismissed(before, after):
-        yield _told_of(are[key], Severity.INFO, f"dismissed: {plain(are[key].get('title'))}")
-    told = _keyed((*(after.get("health") or ()), *(after.get("alerts") or ())))
-    for key in were.keys() - are.keys() - told.keys():
+        yield _event_of_line(are[key], Severity.INFO, f"dismissed: {plain(are[key].get('title'))}")
+    lines = _keyed((*(after.get("health") or ()), *(after.get("alerts") or ())))
+    for key in were.keys() - are.keys() - lines.keys():
         if were[key].get("code") not in NEWS:
-            yield _told_of(were[key], Severity.INFO, f"over: {plain(were[key].get('title'))}")
+            yield _event_of_line(were[key], Severity.INFO, f"over: {plain(were[key].get('title'))}")
 
 
 def _dismissed(before: Document, after: Document) -> AbstractSet[object]:
@@ -159,7 +159,7 @@ def _keyed(lines: Sequence[Document] | None) -> dict[object, Document]:
     return {line.get("key"): line for line in lines or ()}
 
 
-def _told_of(line: Document, level: Severity, words: str) -> Event:
+def _event_of_line(line: Document, level: Severity, words: str) -> Event:
     node, cycle = str(line.get("node") or ""), str(line.get("cycle") or "")
     return Event(level, plain(line.get("code")), words, node, cycle)
 
@@ -223,8 +223,8 @@ def _went_on(was: Document, now: Document) -> Iterator[Event]:
     ):
         words = f"{named}: round {plain(now.get('round'))}, {plain(now['phase'])}"
         yield Event(Severity.INFO, "phase-began", words, cycle=cycle)
-    for told in _new(was, now, "events", "seq"):
-        yield Event(Severity.INFO, "run-told", f"{named}: {plain(told.get('text'))}", cycle=cycle)
+    for event in _new(was, now, "events", "seq"):
+        yield Event(Severity.INFO, "run-told", f"{named}: {plain(event.get('text'))}", cycle=cycle)
 
 
 def _changed(now: Document) -> Event:
@@ -270,10 +270,12 @@ def _warnings(document: Document) -> dict[tuple[str, str], Document]:
     return {
         (plain(item.get("code")), _about(item)): item
         for item in document.get("health") or ()
-        if item.get("code") not in TOLD_OTHERWISE
+        if item.get("code") not in REPORTED_OTHERWISE
     }
 
 
 def _about(line: Document) -> str:
     """Return what tells a line of health from others with its code, whatever its figures are."""
-    return plain(line.get("title") if line.get("code") in TOLD_LINE_BY_LINE else line.get("node"))
+    return plain(
+        line.get("title") if line.get("code") in REPORTED_LINE_BY_LINE else line.get("node")
+    )

@@ -167,8 +167,8 @@ class CycleState:
     @property
     def prepared(self) -> WorkCompleted | None:
         """The data set that this run has made, or None."""
-        made = (fact for fact in self.completed.values() if fact.phase == PREPARING)
-        return None if self.requested is None else next(made, None)
+        prepared = (fact for fact in self.completed.values() if fact.phase == PREPARING)
+        return None if self.requested is None else next(prepared, None)
 
     @property
     def begun(self) -> Begun | None:
@@ -193,8 +193,8 @@ class CycleState:
     @property
     def wanted_engine(self) -> str:
         """What people want it trained on: auto, torch or mlx."""
-        asked = self.started or self.training
-        return "auto" if asked is None else asked.engine
+        request = self.started or self.training
+        return "auto" if request is None else request.engine
 
     @property
     def rounds_wanted(self) -> int:
@@ -438,8 +438,8 @@ class CycleState:
     ) -> CheckpointCommitted | None:
         """Return the newest checkpoint that a gang has made, on whatever line, but for these."""
         found = (fact for fact in self._tree.checkpoints() if fact.attempt == attempt)
-        made = [fact for fact in found if fact.artifact not in without]
-        return max(made, key=lambda fact: fact.step, default=None)
+        checkpoints = [fact for fact in found if fact.artifact not in without]
+        return max(checkpoints, key=lambda fact: fact.step, default=None)
 
     def ends_at(self, round_number: int, artifact: str) -> bool:
         """Say whether the canonical line ends in this checkpoint of a round that isn't over."""

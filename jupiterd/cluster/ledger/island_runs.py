@@ -26,8 +26,8 @@ def island_id(run: str, round_number: int, start: str, which: int | str) -> Cycl
 
     which: its number, or the machine that came
     """
-    told = f"{run}/{round_number}/{start}/{which}"
-    return CycleId(blake3(told.encode()).hexdigest()[:16])
+    identity = f"{run}/{round_number}/{start}/{which}"
+    return CycleId(blake3(identity.encode()).hexdigest()[:16])
 
 
 def parent_of(cycle: CycleState) -> CycleId:
@@ -148,8 +148,8 @@ def with_islands(cycles: Cycles, fact: CycleStateSet) -> list[CycleStateSet]:
 
     But those that were let go for good stay where they are.
     """
-    told = _commanded(cycles, fact.cycle, fact.wanted, fact.reason)
-    return [fact, *(each for each in told if cycles[each.cycle].wanted_reason != TOO_SLOW)]
+    commanded = _commanded(cycles, fact.cycle, fact.wanted, fact.reason)
+    return [fact, *(each for each in commanded if cycles[each.cycle].wanted_reason != TOO_SLOW)]
 
 
 def stopped_with(cycles: Cycles, run: CycleId, reason: str) -> list[CycleStateSet]:
@@ -165,8 +165,8 @@ def stopped_in(cycles: Cycles, run: CycleId, round_number: int, reason: str) -> 
 def going_on_in(cycles: Cycles, run: CycleId, round_number: int) -> list[CycleStateSet]:
     """Return what lets the islands of a round go on, but for those that were let go for good."""
     found = islands_in(cycles, run, round_number)
-    kept = [pair for pair in found if pair[0].wanted_reason != TOO_SLOW]
-    return list(_commands(kept, RUNNING, "its round goes on"))
+    fast_enough = [pair for pair in found if pair[0].wanted_reason != TOO_SLOW]
+    return list(_commands(fast_enough, RUNNING, "its round goes on"))
 
 
 def failed_with(cycles: Cycles, fact: CycleFailed) -> list[CycleFailed]:
@@ -185,8 +185,8 @@ def revived_with(cycles: Cycles, run: CycleId) -> list[CycleRevived]:
     if failed is None:
         return []
     islands = ((island.cycle, cycle.failed) for cycle, island in islands_of(cycles, run))
-    told = (failed.code, failed.message)
-    with_it = [each for each, why in islands if why and (why.code, why.message) == told]
+    error = (failed.code, failed.message)
+    with_it = [each for each, why in islands if why and (why.code, why.message) == error]
     return list(map(CycleRevived, [run, *with_it]))
 
 

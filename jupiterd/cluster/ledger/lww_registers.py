@@ -58,8 +58,8 @@ def fact_hash(fact: Fact) -> str:
     """
     kind, version, said = to_wire(fact)
     later: Mapping[str, Any] = getattr(fact, "LATER", {})
-    told = {name: value for name, value in said.items() if later.get(name, _NEVER) != value}
-    return blake3(canonical_bytes((kind, version, told))).hexdigest()
+    fields = {name: value for name, value in said.items() if later.get(name, _NEVER) != value}
+    return blake3(canonical_bytes((kind, version, fields))).hexdigest()
 
 
 class Register(Generic[Key, Kept]):
@@ -98,10 +98,10 @@ class Register(Generic[Key, Kept]):
         return True
 
     def _beats(self, fact: Kept, rank: Rank, key: Key) -> bool:
-        kept_rank = self._ranks[key]
-        if rank == kept_rank:  # two facts of one entry: decided by what they say
+        known_rank = self._ranks[key]
+        if rank == known_rank:  # two facts of one entry: decided by what they say
             return canonical_bytes(to_wire(fact)) < canonical_bytes(to_wire(self._facts[key]))
-        return (rank > kept_rank) == self._greatest_wins
+        return (rank > known_rank) == self._greatest_wins
 
     def placed(self) -> Iterator[tuple[Order, Kept]]:
         """Return the winners with the order of their entries: a rank ends in it, whatever else."""
@@ -112,8 +112,8 @@ class Register(Generic[Key, Kept]):
         """Return BLAKE3 of everything that tells two registers apart, made anew after changes."""
         if self._digest is None:
             for key in self._facts.keys() - self._told.keys():
-                told = [key, self._ranks[key], to_wire(self._facts[key])]
-                self._told[key] = canonical_bytes(told)
+                row = [key, self._ranks[key], to_wire(self._facts[key])]
+                self._told[key] = canonical_bytes(row)
             self._digest = blake3(_packed(sorted(self._told.values()))).digest()
         return self._digest
 

@@ -160,8 +160,8 @@ class Roster:
     def digest(self) -> bytes:
         """Return BLAKE3 of everything that tells two rosters apart, made anew after changes."""
         if self._digest is None:
-            told = [[*key[0], to_wire(self._facts[key])] for key in sorted(self._facts)]
-            self._digest = blake3(canonical_bytes(told)).digest()
+            rows = [[*key[0], to_wire(self._facts[key])] for key in sorted(self._facts)]
+            self._digest = blake3(canonical_bytes(rows)).digest()
         return self._digest
 
     def _admissions(self, node: NodeId) -> Iterator[tuple[Order, NodeAdmitted]]:

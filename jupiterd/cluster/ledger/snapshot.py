@@ -67,12 +67,12 @@ def compose_snapshot(
     numbers = {writer: number for number, writer in enumerate(tips)}
     rows = [[writer, tip.index, tip.term, tip.hash] for writer, tip in tips.items()]
     kinds: dict[_Kind, int] = {}
-    told: list[object] = []
+    records: list[object] = []
     for (term, node, ledger, index), fact in facts:
         name, version, body = to_wire(fact)
         kind = kinds.setdefault((name, version, tuple(body)), len(kinds))
-        told.append((term, numbers[f"{node}/{ledger}"], index, kind, tuple(body.values())))
-    return _pack([FORM, cluster, author, rows, list(kinds), told])
+        records.append((term, numbers[f"{node}/{ledger}"], index, kind, tuple(body.values())))
+    return _pack([FORM, cluster, author, rows, list(kinds), records])
 
 
 def seal_snapshot(body: bytes, signature: bytes) -> bytes:
@@ -185,13 +185,13 @@ def _maker(kind: object) -> Callable[[Values], Fact]:
 
 
 def _parse_facts(
-    told: Iterable[object],
+    records: Iterable[object],
     writers: Sequence[Writer],
     makers: Sequence[Callable[[Values], Fact]],
     most: int,
 ) -> Iterator[Placed]:
     places = [(writer.node, writer.ledger) for writer in writers]
-    for row in told:
+    for row in records:
         try:
             term, writer, index, kind, values = cast("_Row", row)
             fact = makers[kind](values)

@@ -41,9 +41,9 @@ def heal(
 ) -> RepairedTerms:
     """Return what may stay; `wanted` is the highest term where people know it better."""
     placed = () if snapshot is None else snapshot.facts
-    told = {entry.term for entry in (*entries, *roster)}
-    told |= set() if snapshot is None else snapshot.terms
-    term = climbed(told) if wanted is None else wanted
+    terms = {entry.term for entry in (*entries, *roster)}
+    terms |= set() if snapshot is None else snapshot.terms
+    term = climbed(terms) if wanted is None else wanted
     facts = [each for each in placed if each[0][0] <= term]
     return RepairedTerms(
         term=term,

@@ -67,8 +67,8 @@ def parse_token(text: str) -> Token:
 def prove(secret: str, side: Side, cluster: ClusterId, newcomer: NodeId, member: NodeId) -> bytes:
     """Return what shows that one side knows the secret, to the other side alone; 32 bytes."""
     key = blake3(bytes.fromhex(secret)).digest()
-    told = f"{side}\n{cluster}\n{newcomer}\n{member}"
-    return blake3(told.encode(), key=key).digest()
+    message = f"{side}\n{cluster}\n{newcomer}\n{member}"
+    return blake3(message.encode(), key=key).digest()
 
 
 def is_proved(expected: bytes, given: bytes) -> bool:

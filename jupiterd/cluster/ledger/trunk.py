@@ -34,7 +34,9 @@ _ENDS_KEPT: Final = 2
 
 def trunk_of(cycle: CycleState, round_number: int) -> str:
     """Return the checkpoint of an earlier round with whose trunk a round goes on; or empty."""
-    begun = next((made for made in _line(cycle) if made.round == round_number), None)
+    begun = next(
+        (checkpoint for checkpoint in _line(cycle) if checkpoint.round == round_number), None
+    )
     if begun is not None:
         return _loaded(cycle, begun)
     end = _end(cycle, last_good_round(cycle, round_number))
@@ -59,8 +61,8 @@ def last_good_round(cycle: CycleState, round_number: int) -> int:
 
 def trunk_ends(cycle: CycleState) -> frozenset[str]:
     """Return the ends of trunks that are kept: a round of some line may yet go on from them."""
-    known = {made.artifact: made for made in _all(cycle)}
-    kept = {trunk_of(cycle, cycle.rounds_committed + 1)}
+    known = {checkpoint.artifact: checkpoint for checkpoint in _all(cycle)}
+    retained = {trunk_of(cycle, cycle.rounds_committed + 1)}
     for leaf in cycle.leaves():
         ends: dict[int, str] = {}
         at: CheckpointCommitted | None = leaf.checkpoint
@@ -68,8 +70,8 @@ def trunk_ends(cycle: CycleState) -> frozenset[str]:
             if at.on_trunk:
                 ends.setdefault(at.round, at.artifact)
             at = known.get(ArtifactId(at.parent))
-        kept.update([*ends.values()][:_ENDS_KEPT])
-    return frozenset(kept)
+        retained.update([*ends.values()][:_ENDS_KEPT])
+    return frozenset(retained)
 
 
 def _loaded(cycle: CycleState, begun: CheckpointCommitted) -> str:
@@ -85,8 +87,12 @@ def _loaded(cycle: CycleState, begun: CheckpointCommitted) -> str:
 
 
 def _end(cycle: CycleState, round_number: int) -> CheckpointCommitted | None:
-    found = (made for made in _line(cycle) if made.round == round_number and made.on_trunk)
-    return max(found, key=lambda made: made.step, default=None)
+    found = (
+        checkpoint
+        for checkpoint in _line(cycle)
+        if checkpoint.round == round_number and checkpoint.on_trunk
+    )
+    return max(found, key=lambda checkpoint: checkpoint.step, default=None)
 
 
 def _line(cycle: CycleState) -> Iterator[CheckpointCommitted]:

@@ -25,7 +25,7 @@ Link = frozenset[NodeId]
 
 
 @dataclass(frozen=True)
-class Trial:
+class LinkTrial:
     """A link as one of its ends has tried it."""
 
     end: NodeId
@@ -39,7 +39,7 @@ class Trial:
         return frozenset((self.end, self.other))
 
 
-def lossy_links(trials: Iterable[Trial]) -> frozenset[Link]:
+def lossy_links(trials: Iterable[LinkTrial]) -> frozenset[Link]:
     """Return the links that lose too much for a gang, both ends' trials taken together."""
     tried, lost = Counter[Link](), Counter[Link]()
     for trial in trials:
@@ -49,7 +49,7 @@ def lossy_links(trials: Iterable[Trial]) -> frozenset[Link]:
     return frozenset(link for link in tried if lost[link] >= LOSSY_SHARE * tried[link])
 
 
-def hindering(trials: Iterable[Trial], order: Sequence[NodeId], leader: NodeId) -> list[NodeId]:
+def hindering(trials: Iterable[LinkTrial], order: Sequence[NodeId], leader: NodeId) -> list[NodeId]:
     """Return who can't go on in a gang whose links were tried, the leader among them perhaps.
 
     Whom the leader doesn't reach at all it can't lead: then it isn't the one that goes.

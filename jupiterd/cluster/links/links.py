@@ -89,7 +89,7 @@ class Path:
 @dataclass
 class _Measured:
     path: Path
-    asked_s: float = NEVER
+    probed_s: float = NEVER
     answered_s: float = NEVER
     rtt_s: float | None = None
     loss: float = 0.0
@@ -235,10 +235,10 @@ class Links:
         found = [
             target
             for target, seen in self._paths.items()
-            if now - seen.asked_s >= interval_s and (is_doubtful or self._is_worth_a_look(target))
+            if now - seen.probed_s >= interval_s and (is_doubtful or self._is_worth_a_look(target))
         ]
         for target in found:
-            self._paths[target].asked_s = now
+            self._paths[target].probed_s = now
         return found
 
     def choose(self, now: float) -> bool:
@@ -283,17 +283,17 @@ class Links:
     def _choice(self, now: float) -> tuple[str, str]:
         active, chosen = self._paths.get(self.active), self._chosen_path(now)
         answering = [seen for seen in self._paths.values() if not seen.is_dead]
-        proved = [seen for seen in answering if seen.answered_s >= seen.asked_s]
+        proved = [seen for seen in answering if seen.answered_s >= seen.probed_s]
         if chosen is not None and chosen is not active and chosen in proved:
             return chosen.path.target, "the other end chose it"
         if active is not None and not active.is_dead:
-            return self._kept if chosen is not None else self._cheaper(now, active, answering)
+            return self._chosen if chosen is not None else self._cheaper(now, active, answering)
         if proved:
             return self._best(proved).path.target, f"{self.active} doesn't answer"
-        return self._kept
+        return self._chosen
 
     @property
-    def _kept(self) -> tuple[str, str]:
+    def _chosen(self) -> tuple[str, str]:
         return self.active, self.reason
 
     def _best(self, among: Iterable[_Measured]) -> _Measured:
@@ -323,7 +323,7 @@ class Links:
             hold_s = 0.0 if is_at_once else HOLD_S
             proved += [seen] if is_cheaper and began_s <= now - hold_s else []
         if not proved:
-            return self._kept
+            return self._chosen
         best = self._best(proved)
         return best.path.target, f"better than {self.active}: {_difference(active, best)}"
 

@@ -71,23 +71,23 @@ def outage(others: Sequence[Other], interfaces: Mapping[str, Interface]) -> Outa
     cut_off = [
         other
         for other in others
-        if other.egresses and all(_fault(way, interfaces) for way in other.egresses)
+        if other.egresses and all(_fault(egress, interfaces) for egress in other.egresses)
     ]
     faults = dict.fromkeys(_fault(other.egresses[0], interfaces) for other in cut_off)
-    told = [fault for fault in faults if fault is not None]
-    if not told:
+    known = [fault for fault in faults if fault is not None]
+    if not known:
         return None
     return Outage(
-        " and ".join(words for words, _ in told),
-        "; ".join(dict.fromkeys(hint for _, hint in told)),
+        " and ".join(words for words, _ in known),
+        "; ".join(dict.fromkeys(hint for _, hint in known)),
         frozenset(other.node for other in cut_off),
     )
 
 
-def _fault(way: Egress, interfaces: Mapping[str, Interface]) -> tuple[str, str] | None:
+def _fault(egress: Egress, interfaces: Mapping[str, Interface]) -> tuple[str, str] | None:
     """Return what is wrong with where a way leaves, and what to do; None where it may work."""
-    name = way.interface
-    if not name or not way.source or way.kind is InterfaceKind.CONTAINER:
+    name = egress.interface
+    if not name or not egress.source or egress.kind is InterfaceKind.CONTAINER:
         return None
     seen = interfaces.get(name)
     if seen is None:
@@ -95,21 +95,21 @@ def _fault(way: Egress, interfaces: Mapping[str, Interface]) -> tuple[str, str] 
     if not seen.is_on:
         return f"{name} is switched off", f"switch it on (Linux: sudo ip link set {name} up)"
     if not seen.has_link:
-        return _without_link(way)
-    family = 6 if ":" in way.source else 4
-    if way.source in seen.addresses or family in seen.families:
+        return _without_link(egress)
+    family = 6 if ":" in egress.source else 4
+    if egress.source in seen.addresses or family in seen.families:
         return None
     return (
-        f"{name} has lost its address {way.source}",
+        f"{name} has lost its address {egress.source}",
         "look whether its cable is in, and whether the router gives out addresses",
     )
 
 
-def _without_link(way: Egress) -> tuple[str, str]:
-    name = way.interface
-    if way.kind is InterfaceKind.WIFI:
+def _without_link(egress: Egress) -> tuple[str, str]:
+    name = egress.interface
+    if egress.kind is InterfaceKind.WIFI:
         return f"{name} is in no network", f"connect {name} to the Wi-Fi of the others"
-    if way.kind in _CABLES:
+    if egress.kind in _CABLES:
         return (
             f"{name} has no link (cable out?)",
             "plug it in, at both ends; or switch on what is at its other end",

@@ -58,15 +58,15 @@ def unreached_rows(found: Sequence[Unreached]) -> list[list[Any]]:
 
     Whom only people have named isn't, for it may be switched off.
     """
-    told = (each for each in found if each.is_heard or each.reached >= Reached.CONNECTED)
-    return [[each.address, int(each.reached), each.is_heard, each.name] for each in told][
+    shown = (each for each in found if each.is_heard or each.reached >= Reached.CONNECTED)
+    return [[each.address, int(each.reached), each.is_heard, each.name] for each in shown][
         :MAX_NAMED
     ]
 
 
-def read_unreached(told: object) -> tuple[Unreached, ...]:
+def read_unreached(document: object) -> tuple[Unreached, ...]:
     """Return what a member tells of it; what can't be read is left out."""
-    rows = cast("list[Any]", told)[:MAX_NAMED] if isinstance(told, list) else []
+    rows = cast("list[Any]", document)[:MAX_NAMED] if isinstance(document, list) else []
     return tuple(found for row in rows if (found := _read(row)) is not None)
 
 
@@ -124,9 +124,9 @@ def _how(found: Sequence[Unreached]) -> str:
 
 
 def _all(found: Sequence[Unreached]) -> str:
-    told = ", ".join(each.text for each in found[:MAX_NAMED])
+    listed = ", ".join(each.text for each in found[:MAX_NAMED])
     left = len(found) - MAX_NAMED
-    return f"{told} and {counted(left, 'more address', 'more addresses')}" if left > 0 else told
+    return f"{listed} and {counted(left, 'more address', 'more addresses')}" if left > 0 else listed
 
 
 def _host(address: str) -> str:

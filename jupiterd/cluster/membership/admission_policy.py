@@ -46,11 +46,11 @@ def shut_with(
     That is once, and by a trusted one: whoever else has shut it, or in an older version, has named
     nobody.
     """
-    told, roster = tuple(facts), state.roster
-    is_named = roster.is_named or any(isinstance(fact, PairingWindowLocked) for fact in told)
+    recorded, roster = tuple(facts), state.roster
+    is_named = roster.is_named or any(isinstance(fact, PairingWindowLocked) for fact in recorded)
     if leader not in roster.trusted or is_named:
         return ()
-    is_shut = roster.is_shut or not state.window_open or any(map(_shuts, told))
+    is_shut = roster.is_shut or not state.window_open or any(map(_shuts, recorded))
     return (PairingWindowLocked(roster.let_in_by_others()),) if is_shut else ()
 
 

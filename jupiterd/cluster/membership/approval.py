@@ -50,7 +50,7 @@ Numbers = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Question:
+class ApprovalQuestion:
     """What a newcomer sends: its commitment each time, and its nonce once."""
 
     commitment: bytes
@@ -58,7 +58,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApprovalAnswer:
     """What the leader says to it; without a nonce the newcomer isn't on its list."""
 
     nonce: bytes = b""
@@ -100,7 +100,7 @@ class Application:
 
     def question(
         self, now: float, leader: NodeId, cluster: ClusterId, fresh_nonce: bytes
-    ) -> Question | None:
+    ) -> ApprovalQuestion | None:
         """Return what to ask a node; None where another leader has answered just now."""
         if self._another_answers(now, leader):
             return None
@@ -109,11 +109,11 @@ class Application:
             known = self._begin(now, leader, cluster, fresh_nonce)
         commitment = commit(self._own, known.nonce)
         if not known.leader_nonce or known.has_shown:
-            return Question(commitment)
+            return ApprovalQuestion(commitment)
         known.has_shown = True
-        return Question(commitment, known.nonce)
+        return ApprovalQuestion(commitment, known.nonce)
 
-    def take(self, now: float, leader: NodeId, answer: Answer) -> bool:
+    def take(self, now: float, leader: NodeId, answer: ApprovalAnswer) -> bool:
         """Take in a leader's answer; say whether to go on at once, by showing the nonce."""
         known = self._exchanges.get(leader)
         if known is None:
@@ -164,8 +164,8 @@ def compare(
     cluster: ClusterId, newcomer: NodeId, leader: NodeId, nonce: bytes, leader_nonce: bytes
 ) -> Numbers:
     """Return the words that both sides show."""
-    told = b"\n".join((_LABEL, cluster.encode(), newcomer.encode(), leader.encode()))
-    digest = blake3(told + b"\n" + nonce + leader_nonce).digest(_DIGEST_BITS // 8)
+    message = b"\n".join((_LABEL, cluster.encode(), newcomer.encode(), leader.encode()))
+    digest = blake3(message + b"\n" + nonce + leader_nonce).digest(_DIGEST_BITS // 8)
     bits = int.from_bytes(digest)
     places = (_DIGEST_BITS - _WORD_BITS * (word + 1) for word in range(WORDS))
     return tuple((bits >> place) % LISTED_WORDS for place in places)

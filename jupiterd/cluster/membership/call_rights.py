@@ -11,7 +11,7 @@ from shlex import quote
 from typing import Final
 
 
-class Caller(StrEnum):
+class CallerKind(StrEnum):
     """Who may call."""
 
     ANYBODY = "anybody with a key"
@@ -26,52 +26,58 @@ class Caller(StrEnum):
 class CallRight:
     """Of one call."""
 
-    caller: Caller
+    caller: CallerKind
     said: str
     """With what."""
 
 
 RIGHTS: Final[Mapping[str, CallRight]] = {
     "Peer.Hello": CallRight(
-        Caller.ANYBODY, "its cluster's id, label and whether it is open; its port"
+        CallerKind.ANYBODY, "its cluster's id, label and whether it is open; its port"
     ),
-    "Peer.Join": CallRight(Caller.ANYBODY, "its certificate; a proof of a token, or of four words"),
-    "Peer.Bring": CallRight(Caller.ANYBODY, "a ledger to be united; taken with consent alone"),
-    "Peer.AskRoster": CallRight(Caller.ANYBODY, "a cluster's id; only who was a member is told"),
-    "Peer.Beat": CallRight(Caller.MEMBER, "whom it follows, the term, its load"),
-    "Peer.Leave": CallRight(Caller.MEMBER, "whom it would have lead next"),
-    "Peer.UsePath": CallRight(Caller.MEMBER, "an address of its own"),
-    "Peer.TakeBytes": CallRight(Caller.MEMBER, "bytes that are counted and dropped"),
-    "Peer.GiveBytes": CallRight(Caller.MEMBER, "nothing"),
-    "Peer.NotePath": CallRight(Caller.MEMBER, "an address of its own, and a speed"),
-    "Peer.MeasureWays": CallRight(Caller.MEMBER, "the id of another member"),
-    "Peer.TraceSamples": CallRight(Caller.MEMBER, "ids of samples, or a place in shards"),
-    "Peer.AskReport": CallRight(Caller.MEMBER, "nothing"),
-    "Peer.ReadCurves": CallRight(Caller.MEMBER, "the id of a run"),
-    "Peer.AskPreVote": CallRight(Caller.MEMBER, "the term in which it wants to lead"),
-    "Peer.Exchange": CallRight(Caller.MEMBER, "entries, each signed by its author"),
-    "Peer.FetchSnapshot": CallRight(Caller.MEMBER, "nothing"),
-    "Peer.Command": CallRight(Caller.MEMBER, "a verb of the leader's, and its arguments"),
-    "Peer.OpenProbe": CallRight(Caller.MEMBER, "the address from which it will connect"),
-    "Peer.ProbeRoutes": CallRight(Caller.MEMBER, "addresses of listeners that members opened"),
-    "Peer.TryLinks": CallRight(Caller.MEMBER, "ids of members"),
-    "Peer.UseStore": CallRight(Caller.RANK, "a key of the store where an attempt's ranks meet"),
+    "Peer.Join": CallRight(
+        CallerKind.ANYBODY, "its certificate; a proof of a token, or of four words"
+    ),
+    "Peer.Bring": CallRight(CallerKind.ANYBODY, "a ledger to be united; taken with consent alone"),
+    "Peer.AskRoster": CallRight(
+        CallerKind.ANYBODY, "a cluster's id; only who was a member is told"
+    ),
+    "Peer.Beat": CallRight(CallerKind.MEMBER, "whom it follows, the term, its load"),
+    "Peer.Leave": CallRight(CallerKind.MEMBER, "whom it would have lead next"),
+    "Peer.UsePath": CallRight(CallerKind.MEMBER, "an address of its own"),
+    "Peer.TakeBytes": CallRight(CallerKind.MEMBER, "bytes that are counted and dropped"),
+    "Peer.GiveBytes": CallRight(CallerKind.MEMBER, "nothing"),
+    "Peer.NotePath": CallRight(CallerKind.MEMBER, "an address of its own, and a speed"),
+    "Peer.MeasureWays": CallRight(CallerKind.MEMBER, "the id of another member"),
+    "Peer.TraceSamples": CallRight(CallerKind.MEMBER, "ids of samples, or a place in shards"),
+    "Peer.AskReport": CallRight(CallerKind.MEMBER, "nothing"),
+    "Peer.ReadCurves": CallRight(CallerKind.MEMBER, "the id of a run"),
+    "Peer.AskPreVote": CallRight(CallerKind.MEMBER, "the term in which it wants to lead"),
+    "Peer.Exchange": CallRight(CallerKind.MEMBER, "entries, each signed by its author"),
+    "Peer.FetchSnapshot": CallRight(CallerKind.MEMBER, "nothing"),
+    "Peer.Command": CallRight(CallerKind.MEMBER, "a verb of the leader's, and its arguments"),
+    "Peer.OpenProbe": CallRight(CallerKind.MEMBER, "the address from which it will connect"),
+    "Peer.ProbeRoutes": CallRight(CallerKind.MEMBER, "addresses of listeners that members opened"),
+    "Peer.TryLinks": CallRight(CallerKind.MEMBER, "ids of members"),
+    "Peer.UseStore": CallRight(CallerKind.RANK, "a key of the store where an attempt's ranks meet"),
     "Peer.PrepareRanks": CallRight(
-        Caller.LEADER, "an engine, a number of ranks, their memory, the size of a checkpoint"
+        CallerKind.LEADER, "an engine, a number of ranks, their memory, the size of a checkpoint"
     ),
-    "Peer.RunWork": CallRight(Caller.LEADER, "its term, a task's name, parameters, artifacts"),
-    "Peer.EndEpoch": CallRight(Caller.LEADER, "its term, and the attempt that ends"),
-    "Artifacts.Have": CallRight(Caller.MEMBER, "hashes of artifacts"),
-    "Artifacts.GetManifest": CallRight(Caller.MEMBER, "the hash of an artifact"),
-    "Artifacts.Draw": CallRight(Caller.MEMBER, "the hash of an artifact, and the chunks it lacks"),
-    "Artifacts.Fetch": CallRight(Caller.MEMBER, "the hash of an artifact, and ranges of bytes"),
-    "Artifacts.Replicate": CallRight(Caller.MEMBER, "the hash of an artifact"),
+    "Peer.RunWork": CallRight(CallerKind.LEADER, "its term, a task's name, parameters, artifacts"),
+    "Peer.EndEpoch": CallRight(CallerKind.LEADER, "its term, and the attempt that ends"),
+    "Artifacts.Have": CallRight(CallerKind.MEMBER, "hashes of artifacts"),
+    "Artifacts.GetManifest": CallRight(CallerKind.MEMBER, "the hash of an artifact"),
+    "Artifacts.Draw": CallRight(
+        CallerKind.MEMBER, "the hash of an artifact, and the chunks it lacks"
+    ),
+    "Artifacts.Fetch": CallRight(CallerKind.MEMBER, "the hash of an artifact, and ranges of bytes"),
+    "Artifacts.Replicate": CallRight(CallerKind.MEMBER, "the hash of an artifact"),
     "Scripts.Prepare": CallRight(
-        Caller.MEMBER, "a program and a script, where scripts are allowed"
+        CallerKind.MEMBER, "a program and a script, where scripts are allowed"
     ),
-    "Scripts.Bring": CallRight(Caller.MEMBER, "an artifact's id, where scripts are allowed"),
+    "Scripts.Bring": CallRight(CallerKind.MEMBER, "an artifact's id, where scripts are allowed"),
     "Scripts.Run": CallRight(
-        Caller.MEMBER, "a program and its arguments, where scripts are allowed"
+        CallerKind.MEMBER, "a program and its arguments, where scripts are allowed"
     ),
 }
 """Service and call -> its right."""
@@ -102,5 +108,7 @@ def trust_command(name: str) -> str:
 def open_calls() -> frozenset[str]:
     """Return the calls that strangers may make, without the names of their services."""
     return frozenset(
-        name.partition(".")[2] for name, right in RIGHTS.items() if right.caller is Caller.ANYBODY
+        name.partition(".")[2]
+        for name, right in RIGHTS.items()
+        if right.caller is CallerKind.ANYBODY
     )

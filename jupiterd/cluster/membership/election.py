@@ -36,6 +36,7 @@ from jupiterd.cluster.membership.election_messages import (
     BecomeLeader,
     Effect,
     ElectionInput,
+    ElectionTicked,
     Follow,
     GangChanged,
     HandedOver,
@@ -50,7 +51,6 @@ from jupiterd.cluster.membership.election_messages import (
     StorageFailed,
     StorageRecovered,
     TermSeen,
-    Ticked,
     Woke,
 )
 from jupiterd.cluster.values.timing import LAN, Timing
@@ -63,6 +63,7 @@ __all__ = [
     "Election",
     "ElectionInput",
     "ElectionRole",
+    "ElectionTicked",
     "Follow",
     "GangChanged",
     "HandedOver",
@@ -77,7 +78,6 @@ __all__ = [
     "StorageFailed",
     "StorageRecovered",
     "TermSeen",
-    "Ticked",
     "Uniform",
     "Woke",
 ]
@@ -123,7 +123,7 @@ class _Round:
 
     awaited: set[NodeId]
     ends_at: float
-    asked: int
+    requested: int
     is_repeated: bool = False
     has_grants: bool = False
 
@@ -184,7 +184,7 @@ class Election:
 
     @property
     def wake_at(self) -> float:
-        """When `Ticked` is wanted next; infinite where nothing is waited for."""
+        """When `ElectionTicked` is wanted next; infinite where nothing is waited for."""
         if not self._may_ask():
             return math.inf
         if self._role is ElectionRole.ASKING:
@@ -207,8 +207,10 @@ class Election:
 
     def steadiest(self, nodes: Iterable[NodeId]) -> NodeId | None:
         """Return the one of these nodes that leads best, by what each says of itself."""
-        told = {node: self._beats[node][1].stability for node in nodes if node in self._beats}
-        return max(told, key=lambda node: (told[node], node), default=None)
+        stabilities = {
+            node: self._beats[node][1].stability for node in nodes if node in self._beats
+        }
+        return max(stabilities, key=lambda node: (stabilities[node], node), default=None)
 
     def step(self, now: float, event: ElectionInput) -> list[Effect]:
         """Take in what happened at `now` and return what is to be done, in order."""
@@ -219,7 +221,7 @@ class Election:
                 return self._see_beat(now, event)
             case PreVoteAnswered():
                 return self._see_answer(now, event)
-            case Ticked():
+            case ElectionTicked():
                 return self._tick(now)
             case _:
                 return self._take_up(now, event)
@@ -377,7 +379,7 @@ class Election:
     def _repeat_or_finish(self, now: float) -> list[Effect]:
         if self._round.is_repeated or self._is_witnessed():
             self._passed_over = set(self._round.awaited)
-            return self._win(f"{len(self._round.awaited)} of {self._round.asked} didn't answer")
+            return self._win(f"{len(self._round.awaited)} of {self._round.requested} didn't answer")
         self._round.is_repeated = True
         self._round.ends_at = now + self._timing.answer_s
         return [RequestPreVote(frozenset(self._round.awaited), self._term + 1)]
@@ -385,7 +387,9 @@ class Election:
     def _finish_if_complete(self) -> list[Effect]:
         if self._round.awaited:
             return []
-        agreed = f"all {self._round.asked} nodes asked agree" if self._round.asked else "alone"
+        agreed = (
+            f"all {self._round.requested} nodes asked agree" if self._round.requested else "alone"
+        )
         return self._win(agreed)
 
     def _win(self, reason: str) -> list[Effect]:
@@ -472,8 +476,8 @@ class Election:
 
     def _answer_s(self) -> float:
         """Return how long answers are waited for at first: less where a gang stands still."""
-        told = self._beats.get(self._unheard or self._self_id)
-        is_gang_still = told is not None and told[1].runs_gang
+        beat = self._beats.get(self._unheard or self._self_id)
+        is_gang_still = beat is not None and beat[1].runs_gang
         return self._timing.gang_answer_s if is_gang_still else self._timing.answer_s
 
     def _is_witnessed(self) -> bool:

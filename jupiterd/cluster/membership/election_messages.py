@@ -99,7 +99,7 @@ class Woke:
 
 
 @dataclass(frozen=True)
-class Ticked:
+class ElectionTicked:
     """Time has passed; wanted at `Election.wake_at`, and no harm at any other time."""
 
 
@@ -116,7 +116,7 @@ ElectionInput = (
     | StorageFailed
     | StorageRecovered
     | Woke
-    | Ticked
+    | ElectionTicked
 )
 
 

@@ -53,7 +53,7 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Refused:
+class AddressRefused:
     """An address that was verified to be this node's refuses connections."""
 
     node: NodeId
@@ -73,7 +73,7 @@ class Ticked:
     loop_lag_s: float = 0.0
 
 
-MembershipInput = RosterChanged | Heard | Refused | SaidGoodbye | Ticked
+MembershipInput = RosterChanged | Heard | AddressRefused | SaidGoodbye | Ticked
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Membership:
                 return self._set_roster(now, event.members)
             case Heard():
                 return self._hear(now, event)
-            case Refused():
+            case AddressRefused():
                 return self._silence(now, event.node, "refuses connections")
             case SaidGoodbye():
                 return self._silence(now, event.node, "said goodbye")

@@ -80,9 +80,9 @@ def brief(ledger: Ledger) -> Brief:
     )
 
 
-def read_brief(told: object) -> Brief:
+def read_brief(document: object) -> Brief:
     """Rebuild what another cluster said of itself; raises RefusedError where it is no brief."""
-    match told:
+    match document:
         case {
             "id": str() as cluster,
             "name": str() as name,
@@ -93,7 +93,7 @@ def read_brief(told: object) -> Brief:
             return Brief(
                 ClusterId(cluster),
                 name,
-                {NodeId(str(node)): str(told_name) for node, told_name in nodes.items()},  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+                {NodeId(str(node)): str(node_name) for node, node_name in nodes.items()},  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
                 tuple(NodeId(str(node)) for node in removed),  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
                 tuple(_read_cycle(cycle) for cycle in cycles),  # pyright: ignore[reportUnknownVariableType]
             )
@@ -101,8 +101,8 @@ def read_brief(told: object) -> Brief:
             raise RefusedError("the other cluster's answer can't be read", SAME_VERSION)
 
 
-def _read_cycle(told: object) -> CycleBrief:
-    match told:
+def _read_cycle(document: object) -> CycleBrief:
+    match document:
         case {
             "id": str() as cycle,
             "domain": str() as domain,
@@ -161,10 +161,10 @@ def _removed(here: Brief, there: Brief) -> Iterator[str]:
 def _same_domains(ours: Brief, theirs: Brief) -> Iterator[str]:
     for domain in sorted(_domains(ours.cycles) & _domains(theirs.cycles)):
         both = [cycle for cycle in (*ours.cycles, *theirs.cycles) if cycle.domain == domain]
-        told = ", ".join(f"{short(cycle.id)} {_generator(cycle)}" for cycle in both)
+        listed = ", ".join(f"{short(cycle.id)} {_generator(cycle)}" for cycle in both)
         yield (
             f"both know the domain {domain}: each cycle keeps the generator that its own rounds "
-            f"promoted, and none replaces another's ({told})"
+            f"promoted, and none replaces another's ({listed})"
         )
 
 

@@ -14,9 +14,9 @@ from typing import Any, cast
 from jupiterd.cluster.membership.approval import (
     LISTED_WORDS,
     WORDS,
-    Answer,
+    ApprovalAnswer,
+    ApprovalQuestion,
     Numbers,
-    Question,
     compare,
     is_committed,
 )
@@ -78,8 +78,8 @@ class _Entry:
     def is_over(self, now: float) -> bool:
         return now - self.seen_at >= (WAIT_S if self.numbers else REVEAL_S)
 
-    def answer(self) -> Answer:
-        return Answer(self.nonce, bool(self.numbers))
+    def answer(self) -> ApprovalAnswer:
+        return ApprovalAnswer(self.nonce, bool(self.numbers))
 
 
 class PendingJoins:
@@ -93,13 +93,13 @@ class PendingJoins:
         self._rate = RateLimit[str](EACH_ADDRESS, ALL_ADDRESSES, now)
 
     def ask(
-        self, now: float, applicant: Applicant, question: Question, fresh_nonce: bytes
-    ) -> Answer:
+        self, now: float, applicant: Applicant, question: ApprovalQuestion, fresh_nonce: bytes
+    ) -> ApprovalAnswer:
         """Answer one who asks to be let in; `fresh_nonce` is taken where an exchange begins."""
         self._forget(now)
         known = self._entries.get(applicant.node)
         if self._is_paused(applicant.node):
-            return Answer(reason=PAUSED)
+            return ApprovalAnswer(reason=PAUSED)
         if known is None or known.commitment != question.commitment:
             return self._begin(now, applicant, question, fresh_nonce)
         if question.nonce:
@@ -143,21 +143,21 @@ class PendingJoins:
         self._tries.pop(node, None)
 
     def _begin(
-        self, now: float, applicant: Applicant, question: Question, fresh_nonce: bytes
-    ) -> Answer:
+        self, now: float, applicant: Applicant, question: ApprovalQuestion, fresh_nonce: bytes
+    ) -> ApprovalAnswer:
         node = applicant.node
         known = self._entries.get(node)
         if known is None and (question.nonce or len(self._entries) >= MAX_WAITING):
             # A nonce without an exchange is meant for one that is over.
-            return Answer(reason="" if question.nonce else FULL)
+            return ApprovalAnswer(reason="" if question.nonce else FULL)
         if known is None and self._of_host(applicant.host) >= MAX_OF_A_HOST:
-            return Answer(reason=CROWDED)
+            return ApprovalAnswer(reason=CROWDED)
         if not self._rate.allows(now, applicant.host):
-            return Answer(reason=TOO_OFTEN)
+            return ApprovalAnswer(reason=TOO_OFTEN)
         if known is not None:
             self._count_try(now, node)
             if self._is_paused(node):
-                return Answer(reason=PAUSED)
+                return ApprovalAnswer(reason=PAUSED)
         entry = _Entry(applicant, question.commitment, fresh_nonce, now)
         self._entries[node] = entry
         return entry.answer()
@@ -165,13 +165,13 @@ class PendingJoins:
     def _of_host(self, host: str) -> int:
         return sum(entry.applicant.host == host for entry in self._entries.values())
 
-    def _reveal(self, now: float, entry: _Entry, nonce: bytes) -> Answer:
+    def _reveal(self, now: float, entry: _Entry, nonce: bytes) -> ApprovalAnswer:
         node = entry.applicant.node
         if entry.numbers or not is_committed(entry.commitment, node, nonce):
             self._count_try(now, node)
             if not entry.numbers:
                 self._entries.pop(node, None)
-            return Answer(reason=MISMATCH)
+            return ApprovalAnswer(reason=MISMATCH)
         entry.numbers = compare(self._cluster, node, self._leader, nonce, entry.nonce)
         entry.seen_at = now
         return entry.answer()
@@ -211,8 +211,8 @@ def to_plain(waiting: Sequence[PendingJoin]) -> list[list[Any]]:
 
 def from_telemetry(telemetry: Mapping[str, Any]) -> list[PendingJoin]:
     """Read who waits from a leader's telemetry; what can't be meant so is left out."""
-    told: object = telemetry.get("waiting", [])
-    rows = cast("list[object]", told)[:MAX_WAITING] if isinstance(told, list) else []
+    document: object = telemetry.get("waiting", [])
+    rows = cast("list[object]", document)[:MAX_WAITING] if isinstance(document, list) else []
     return [waiting for row in rows if (waiting := _read(row)) is not None]
 
 

@@ -24,8 +24,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jupiterd.cluster.membership.election import Election, Uniform
-from jupiterd.cluster.membership.election import Ticked as ElectionTicked
+from jupiterd.cluster.membership.election import Election, ElectionTicked, Uniform
 from jupiterd.cluster.membership.election_messages import (
     BeatSeen,
     BecomeLeader,
@@ -46,10 +45,10 @@ from jupiterd.cluster.membership.election_messages import (
     Woke,
 )
 from jupiterd.cluster.membership.membership import (
+    AddressRefused,
     Changed,
     Heard,
     Membership,
-    Refused,
     RosterChanged,
     SaidGoodbye,
     Ticked,
@@ -59,6 +58,7 @@ from jupiterd.cluster.values.timing import LAN, Timing
 from jupiterd.ids import NodeId
 
 __all__ = [
+    "AddressRefused",
     "AnswerPreVote",
     "Beat",
     "BecomeLeader",
@@ -73,7 +73,6 @@ __all__ = [
     "PreVoteAnswered",
     "PreVoteRequested",
     "Presence",
-    "Refused",
     "Reinstated",
     "RequestPreVote",
     "Resigned",
@@ -131,7 +130,7 @@ class AnswerPreVote:
     reason: str
 
 
-_OfMembers = Refused | SaidGoodbye | RosterChanged | Ticked
+_OfMembers = AddressRefused | SaidGoodbye | RosterChanged | Ticked
 _OfElection = (
     PreVoteAnswered
     | TermSeen
@@ -190,7 +189,7 @@ class Presence:
                 effects += self._hear(now, event)
             case PreVoteRequested():
                 effects.append(self._answer(now, event))
-            case Refused() | SaidGoodbye() | RosterChanged():
+            case AddressRefused() | SaidGoodbye() | RosterChanged():
                 effects += self._judge(now, event)
             case Ticked():
                 effects += self._tick(now, event)
@@ -262,7 +261,7 @@ class Presence:
         return [*changes, *self.election.step(now, ElectionTicked())]
 
     def _judge(
-        self, now: float, event: Heard | Refused | SaidGoodbye | RosterChanged | Ticked
+        self, now: float, event: Heard | AddressRefused | SaidGoodbye | RosterChanged | Ticked
     ) -> list[Effect]:
         changes = self.membership.step(now, event)
         if not changes and not isinstance(event, RosterChanged):
@@ -270,12 +269,12 @@ class Presence:
         present = self.membership.present() - {self._self_id}
         return [*changes, *self.election.step(now, PresenceChanged(present))]
 
-    def _refuse(self, asked: PreVoteRequested) -> AnswerPreVote:
+    def _refuse(self, request: PreVoteRequested) -> AnswerPreVote:
         own = self.election.term
-        return AnswerPreVote(asked.node, False, own, f"its term is far above {own}")  # noqa: FBT003
+        return AnswerPreVote(request.node, False, own, f"its term is far above {own}")  # noqa: FBT003
 
-    def _answer(self, now: float, asked: PreVoteRequested) -> AnswerPreVote:
+    def _answer(self, now: float, request: PreVoteRequested) -> AnswerPreVote:
         granted, reason = self.election.answer_pre_vote(
-            now, asked.node, asked.term, asked.stability
+            now, request.node, request.term, request.stability
         )
-        return AnswerPreVote(asked.node, granted, self.election.term, reason)
+        return AnswerPreVote(request.node, granted, self.election.term, reason)

@@ -20,9 +20,9 @@ class AnnouncedAddresses:
     """Host and port of each address."""
 
 
-def shared_addresses(told: Sequence[AnnouncedAddresses]) -> Iterator[tuple[str, str, str]]:
+def shared_addresses(announced: Sequence[AnnouncedAddresses]) -> Iterator[tuple[str, str, str]]:
     """Yield each host that two machines tell, with their names; of a pair the first one alone."""
-    for one, other in combinations(told, 2):
+    for one, other in combinations(announced, 2):
         # Daemons of one machine share its addresses, and never a port.
         same = {host for host, _ in one.places & other.places}
         if one.machine and other.machine and one.machine != other.machine:

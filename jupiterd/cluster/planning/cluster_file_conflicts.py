@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from jupiterd.cluster.planning.cluster_file_policy import Entry, Machine, Written
+from jupiterd.cluster.planning.cluster_file_policy import ClusterFile, KnownMachine, MachineEntry
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.formats import printable
@@ -35,15 +35,17 @@ _Difference = tuple[str, str, str]
 """A key, what was measured, and what is written."""
 
 
-def contradictions(written: Written, entry: Entry, machine: Machine) -> Iterator[str]:
+def contradictions(
+    written: ClusterFile, entry: MachineEntry, machine: KnownMachine
+) -> Iterator[str]:
     """Yield a line for each thing that is written of a machine and isn't so."""
-    for key, measured, told in _differences(entry, machine):
+    for key, measured, stated in _differences(entry, machine):
         place = written.place(key, entry)
         is_so = printable(measured[:MAX_CHARACTERS])
-        yield f"{machine.name} has {key} {is_so}, and {place} says {told}"
+        yield f"{machine.name} has {key} {is_so}, and {place} says {stated}"
 
 
-def _differences(entry: Entry, machine: Machine) -> Iterator[_Difference]:
+def _differences(entry: MachineEntry, machine: KnownMachine) -> Iterator[_Difference]:
     if entry.name and entry.name != machine.name:
         yield "name", machine.name, entry.name
     if machine.hardware is not None:
@@ -53,7 +55,7 @@ def _differences(entry: Entry, machine: Machine) -> Iterator[_Difference]:
         yield "connection_type", kinds, entry.connection_type
 
 
-def _of_hardware(entry: Entry, hardware: Hardware) -> Iterator[_Difference]:
+def _of_hardware(entry: MachineEntry, hardware: Hardware) -> Iterator[_Difference]:
     types = _device_types(hardware)
     if entry.device_type and entry.device_type not in types:
         yield "device_type", types[0], entry.device_type
@@ -68,16 +70,16 @@ def _device_types(hardware: Hardware) -> list[str]:
     """Return what a machine may be called; one with GPUs that trains on the CPU has two names."""
     if hardware.system == "Darwin":
         return [MAC]
-    is_told_cpu = bool(hardware.devices) and set(hardware.devices) == {CPU}
+    is_stated_cpu = bool(hardware.devices) and set(hardware.devices) == {CPU}
     has_cuda = any(gpu.kind == "cuda" for gpu in hardware.gpus)
-    return [*([NVIDIA] if has_cuda else []), *([CPU] if is_told_cpu or not has_cuda else [])]
+    return [*([NVIDIA] if has_cuda else []), *([CPU] if is_stated_cpu or not has_cuda else [])]
 
 
-def _has_memory(hardware: Hardware, told_gib: float) -> bool:
+def _has_memory(hardware: Hardware, stated_gib: float) -> bool:
     """Say whether it is the machine's memory, one GPU's or that of all: people write any of it."""
     of_gpus = [gpu.memory_bytes for gpu in hardware.gpus]
     measured_gib = [size / _GIB for size in (hardware.ram_bytes, *of_gpus, sum(of_gpus)) if size]
-    return any(abs(told_gib - gib) <= TOLERANCE * gib for gib in measured_gib)
+    return any(abs(stated_gib - gib) <= TOLERANCE * gib for gib in measured_gib)
 
 
 def _memory(hardware: Hardware) -> str:
@@ -92,9 +94,9 @@ def _chips(hardware: Hardware) -> list[str]:
     return [chip for chip in dict.fromkeys([*(gpu.name for gpu in hardware.gpus), *cpu]) if chip]
 
 
-def _is_called(measured: str, told: str) -> bool:
+def _is_called(measured: str, stated: str) -> bool:
     """Say whether all of what is written is in the name: `RTX4090` is `NVIDIA GeForce RTX 4090`."""
-    return set(_parts(told)) <= set(_parts(measured))
+    return set(_parts(stated)) <= set(_parts(measured))
 
 
 def _parts(name: str) -> list[str]:

@@ -21,7 +21,7 @@ Meanings = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True)
-class Entry:
+class MachineEntry:
     """What is written of one machine; what isn't stays empty."""
 
     address: str = ""
@@ -38,17 +38,17 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Written:
+class ClusterFile:
     """A cluster file; without one all of it is empty."""
 
     file: str = ""
     backend: str = AUTO
     sync_every: int | None = None
     """The inner steps of an island between two exchanges."""
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[MachineEntry, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
-    def place(self, key: str, entry: Entry | None = None) -> str:
+    def place(self, key: str, entry: MachineEntry | None = None) -> str:
         """Return FILE:LINE of a key, of an entry or of the whole."""
         return f"{self.file}:{(self.lines if entry is None else entry.lines).get(key, 1)}"
 
@@ -71,7 +71,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Machine:
+class KnownMachine:
     """One member as this node knows it."""
 
     node: NodeId
@@ -84,10 +84,10 @@ class Machine:
 
 
 def entries_by_node(
-    written: Written, machines: Sequence[Machine], meanings: Meanings
-) -> dict[NodeId, Entry]:
+    written: ClusterFile, machines: Sequence[KnownMachine], meanings: Meanings
+) -> dict[NodeId, MachineEntry]:
     """Return which entry is about which machine; of two about one the first."""
-    found: dict[NodeId, Entry] = {}
+    found: dict[NodeId, MachineEntry] = {}
     for entry in written.entries:
         node = _meant(entry, machines, meanings)
         if node is not None:
@@ -95,7 +95,9 @@ def entries_by_node(
     return found
 
 
-def _meant(entry: Entry, machines: Sequence[Machine], meanings: Meanings) -> NodeId | None:
+def _meant(
+    entry: MachineEntry, machines: Sequence[KnownMachine], meanings: Meanings
+) -> NodeId | None:
     """Return the only machine of that name; where names don't tell, the only one that is there."""
     named = [machine for machine in machines if entry.name and machine.name == entry.name]
     addresses = {entry.address} | meanings.get(entry.address, frozenset())

@@ -20,9 +20,9 @@ from jupiterd.cluster.planning.layouts import (
     ONE_GANG,
     Fleet,
     Island,
-    Job,
-    Kind,
     Layout,
+    LayoutKind,
+    PlannedTraining,
     Prediction,
     islands_by_link,
     possible_layouts,
@@ -59,7 +59,7 @@ class LayoutPlan:
     """Beside the chosen one, the most useful first, those of which nothing is known last."""
     generators: tuple[NodeId, ...]
     """Machines too slow to train beside the fastest, and so in no layout that is chosen."""
-    choosable: Collection[Kind] = ONE_GANG
+    choosable: Collection[LayoutKind] = ONE_GANG
     """What could be chosen; the others are only predicted."""
     runs: Layout | None = None
     """What runs, where it isn't what does so unasked."""
@@ -80,10 +80,10 @@ class LayoutPlan:
 
 def plan_layouts(
     fleet: Fleet,
-    job: Job,
+    job: PlannedTraining,
     unasked: Island,
-    corrections: Mapping[Kind, float] | None = None,
-    choosable: Collection[Kind] = ONE_GANG,
+    corrections: Mapping[LayoutKind, float] | None = None,
+    choosable: Collection[LayoutKind] = ONE_GANG,
     runs: Layout | None = None,
 ) -> LayoutPlan:
     """Return the best layout and the others.
@@ -97,13 +97,15 @@ def plan_layouts(
         runs: what runs, where that is known.
     """
     by_links = Layout.of(islands_by_link(fleet))
-    asked = [Layout.of([unasked]), by_links, *([] if runs is None else [runs])]
-    layouts = dict.fromkeys([*asked, *possible_layouts(fleet)])
+    requested = [Layout.of([unasked]), by_links, *([] if runs is None else [runs])]
+    layouts = dict.fromkeys([*requested, *possible_layouts(fleet)])
     found = {layout: predict(fleet, job, layout, corrections) for layout in layouts}
     ranked = sorted(found.values(), key=_rank)
-    by_default, islands = found[asked[0]], found[by_links]
+    by_default, islands = found[requested[0]], found[by_links]
     too_slow = slow(fleet)
-    may_be_islands = by_links.kind is Kind.ISLANDS and _can_be_chosen(islands, choosable, too_slow)
+    may_be_islands = by_links.kind is LayoutKind.ISLANDS and _can_be_chosen(
+        islands, choosable, too_slow
+    )
     why = _why_to_be_measured(by_default, islands) if may_be_islands else ""
     is_any_known = not by_default.unmeasured or (may_be_islands and not islands.unmeasured)
     if why:
@@ -117,7 +119,7 @@ def plan_layouts(
 
 
 def _can_be_chosen(
-    prediction: Prediction, choosable: Collection[Kind], too_slow: AbstractSet[NodeId]
+    prediction: Prediction, choosable: Collection[LayoutKind], too_slow: AbstractSet[NodeId]
 ) -> bool:
     layout = prediction.layout
     return layout.kind in choosable and not too_slow & {*layout.nodes}
@@ -126,8 +128,8 @@ def _can_be_chosen(
 def _best(ranked: Sequence[Prediction]) -> Prediction:
     """Return the most useful one; of islands and a gang that may be as good, the gang."""
     best = ranked[0]
-    gang = next((each for each in ranked if each.layout.kind is not Kind.ISLANDS), None)
-    if best.layout.kind is not Kind.ISLANDS or gang is None or not gang.useful_tokens_per_s:
+    gang = next((each for each in ranked if each.layout.kind is not LayoutKind.ISLANDS), None)
+    if best.layout.kind is not LayoutKind.ISLANDS or gang is None or not gang.useful_tokens_per_s:
         return best
     least = (1 + TOLERANCE) * gang.useful_tokens_per_s
     return best if (best.useful_tokens_per_s or 0.0) > least else gang
@@ -165,11 +167,11 @@ def plan_document(plan: LayoutPlan, names: Names) -> Row:
 
 def title(layout: Layout, names: Names) -> str:
     """Return who trains with whom, and how."""
-    if layout.kind is Kind.ISLANDS:
-        told = ", ".join(_island_title(island, names) for island in layout.islands)
-        return f"{len(layout.islands)} islands: {told}"
+    if layout.kind is LayoutKind.ISLANDS:
+        listed = ", ".join(_island_title(island, names) for island in layout.islands)
+        return f"{len(layout.islands)} islands: {listed}"
     (island,) = layout.islands
-    how = "alone on" if layout.kind is Kind.ALONE else "together, all-reduce on"
+    how = "alone on" if layout.kind is LayoutKind.ALONE else "together, all-reduce on"
     return f"{_names(island.nodes, names)} {how} {island.engine}"
 
 
@@ -187,7 +189,9 @@ def _row(plan: LayoutPlan, prediction: Prediction, names: Names) -> Row:
         "useful_tokens_per_s": _rounded(prediction.useful_tokens_per_s),
         "step_s": None if prediction.step_s is None else round(prediction.step_s, 4),
         "sync_s": round(prediction.sync_s, 4),
-        "inner_steps": (prediction.inner_steps or None) if layout.kind is Kind.ISLANDS else None,
+        "inner_steps": (prediction.inner_steps or None)
+        if layout.kind is LayoutKind.ISLANDS
+        else None,
         "unmeasured": [names.get(node, node) for node in prediction.unmeasured],
         "has_assumed_wires": prediction.has_assumed_wires,
     }
@@ -205,26 +209,30 @@ def _why(plan: LayoutPlan, names: Names) -> str:
     if chosen.unmeasured:
         return "nothing is compared before that"
     runnable = [each for each in plan.others if each.layout.kind in plan.choosable]
-    if held := _held_against_islands(chosen, runnable):
+    if held := _reason_against_islands(chosen, runnable):
         return held
-    if chosen.layout.kind is Kind.ALONE:
+    if chosen.layout.kind is LayoutKind.ALONE:
         return _why_alone(runnable)
-    alone = [each for each in runnable if each.layout.kind is Kind.ALONE and each.tokens_per_s]
+    alone = [
+        each for each in runnable if each.layout.kind is LayoutKind.ALONE and each.tokens_per_s
+    ]
     return ", ".join(filter(None, [_wire_share(chosen), _compared(chosen, alone[:1], names)]))
 
 
-def _held_against_islands(chosen: Prediction, runnable: Sequence[Prediction]) -> str:
+def _reason_against_islands(chosen: Prediction, runnable: Sequence[Prediction]) -> str:
     """Say that islands would win by less than is certain; empty where they wouldn't win."""
     useful = chosen.useful_tokens_per_s
-    islands = [each for each in runnable if each.layout.kind is Kind.ISLANDS]
+    islands = [each for each in runnable if each.layout.kind is LayoutKind.ISLANDS]
     best = max((each.useful_tokens_per_s or 0.0 for each in islands), default=0.0)
-    if chosen.layout.kind is Kind.ISLANDS or not useful or best <= useful:
+    if chosen.layout.kind is LayoutKind.ISLANDS or not useful or best <= useful:
         return ""
     return f"islands would win by {best / useful - 1:.0%}, which is less than predictions are off"
 
 
 def _why_alone(others: Sequence[Prediction]) -> str:
-    together = [each for each in others if each.layout.kind is Kind.ALL_REDUCE and each.step_s]
+    together = [
+        each for each in others if each.layout.kind is LayoutKind.ALL_REDUCE and each.step_s
+    ]
     if together:
         return f"with others {_wire_share(together[0])}"
     return "the fastest of them" if others else "no other machine could take part"
@@ -234,7 +242,7 @@ def _wire_share(prediction: Prediction) -> str:
     if prediction.step_s is None:
         return ""
     assumed = ", as such links usually are" if prediction.has_assumed_wires else ""
-    if prediction.layout.kind is Kind.ISLANDS:
+    if prediction.layout.kind is LayoutKind.ISLANDS:
         steps = f"{prediction.inner_steps} steps of {_time(prediction.step_s)}"
         return f"an exchange takes {_time(prediction.sync_s)} of each {steps}{assumed}"
     spent = f"{_time(prediction.sync_s)} of each step of {_time(prediction.step_s)}"
@@ -253,8 +261,8 @@ def _island_title(island: Island, names: Names) -> str:
 
 
 def _names(nodes: Sequence[NodeId], names: Names, between: str = ", ") -> str:
-    told = between.join(names.get(node, node) for node in nodes[:NAMED])
-    return f"{told} and {len(nodes) - NAMED} more" if len(nodes) > NAMED else told
+    listed = between.join(names.get(node, node) for node in nodes[:NAMED])
+    return f"{listed} and {len(nodes) - NAMED} more" if len(nodes) > NAMED else listed
 
 
 def _time(seconds: float) -> str:

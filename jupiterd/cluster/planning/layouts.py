@@ -39,7 +39,7 @@ USUAL_OUTER_STEPS: Final = 120
 """Of a training whose length nobody knows."""
 
 
-class Kind(StrEnum):
+class LayoutKind(StrEnum):
     """How machines train together."""
 
     ALONE = "alone"
@@ -47,12 +47,12 @@ class Kind(StrEnum):
     ISLANDS = "islands"
 
 
-ONE_GANG: Final = frozenset({Kind.ALONE, Kind.ALL_REDUCE})
+ONE_GANG: Final = frozenset({LayoutKind.ALONE, LayoutKind.ALL_REDUCE})
 """What a training can be done by whose people want no islands."""
 
 
 @dataclass(frozen=True)
-class Machine:
+class CandidateMachine:
     """One that could train."""
 
     node: NodeId
@@ -82,7 +82,7 @@ class Machine:
 class Fleet:
     """All machines, and the wires between them."""
 
-    machines: Mapping[NodeId, Machine]
+    machines: Mapping[NodeId, CandidateMachine]
     wires: Mapping[frozenset[NodeId], Wire]
     """By their two ends; each pair has one."""
 
@@ -92,7 +92,7 @@ class Fleet:
 
 
 @dataclass(frozen=True)
-class Job:
+class PlannedTraining:
     """What is to be trained."""
 
     parameters: int
@@ -135,11 +135,11 @@ class Layout:
         return cls(tuple(sorted(islands)))
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> LayoutKind:
         """Return how its machines train together."""
         if len(self.islands) > 1:
-            return Kind.ISLANDS
-        return Kind.ALONE if len(self.nodes) == 1 else Kind.ALL_REDUCE
+            return LayoutKind.ISLANDS
+        return LayoutKind.ALONE if len(self.nodes) == 1 else LayoutKind.ALL_REDUCE
 
     @property
     def nodes(self) -> tuple[NodeId, ...]:
@@ -202,9 +202,9 @@ def slow(fleet: Fleet) -> frozenset[NodeId]:
 
 def predict(
     fleet: Fleet,
-    job: Job,
+    job: PlannedTraining,
     layout: Layout,
-    corrections: Mapping[Kind, float] | None = None,
+    corrections: Mapping[LayoutKind, float] | None = None,
     every_steps: int = 0,
 ) -> Prediction:
     """Return what a layout would come to.
@@ -235,11 +235,15 @@ def predict(
 
 
 def _with_times(
-    job: Job, known: Prediction, speeds: Sequence[float], sums_s: Sequence[float], factor: float
+    job: PlannedTraining,
+    known: Prediction,
+    speeds: Sequence[float],
+    sums_s: Sequence[float],
+    factor: float,
 ) -> Prediction:
     step_s = _shared_step_s(job, speeds, sums_s)
     steps, share, one_alone = 1, 1.0, 0.0
-    if known.layout.kind is Kind.ISLANDS:
+    if known.layout.kind is LayoutKind.ISLANDS:
         steps = known.inner_steps or inner_steps(known.sync_s, step_s)
         share = computed_share(steps, step_s, known.sync_s)
         pairs = zip(speeds, sums_s, strict=True)
@@ -255,15 +259,15 @@ def _with_times(
     )
 
 
-def _outer_steps(job: Job, inner_steps: int) -> float:
+def _outer_steps(job: PlannedTraining, inner_steps: int) -> float:
     return job.steps / inner_steps if job.steps else USUAL_OUTER_STEPS
 
 
-def _exchange_s(job: Job, islands: int, wires: Sequence[Wire]) -> float:
+def _exchange_s(job: PlannedTraining, islands: int, wires: Sequence[Wire]) -> float:
     return exchange_s(job.parameters, islands, wires, job.difference_bytes)
 
 
-def _shared_step_s(job: Job, speeds: Sequence[float], sums_s: Sequence[float]) -> float:
+def _shared_step_s(job: PlannedTraining, speeds: Sequence[float], sums_s: Sequence[float]) -> float:
     """Return how long a step takes that islands share so that they are done together.
 
     Each computes for what its own sum leaves it of that time.
@@ -289,12 +293,12 @@ def _ranks(fleet: Fleet, island: Island) -> int:
     return sum(fleet.machines[node].ranks.get(island.engine, 1) for node in island.nodes)
 
 
-def _sum_s(fleet: Fleet, job: Job, island: Island, ring: Sequence[Wire]) -> float:
+def _sum_s(fleet: Fleet, job: PlannedTraining, island: Island, ring: Sequence[Wire]) -> float:
     """Return how long an island takes to sum the gradients of a step."""
     return all_reduce_s(job.parameters, job.gradient_bytes, _ranks(fleet, island), ring)
 
 
-def _ring_wires(fleet: Fleet, job: Job, island: Island) -> list[Wire]:
+def _ring_wires(fleet: Fleet, job: PlannedTraining, island: Island) -> list[Wire]:
     """Return the wires of the best ring."""
     if len(island.nodes) < 2:
         return []
@@ -303,7 +307,7 @@ def _ring_wires(fleet: Fleet, job: Job, island: Island) -> list[Wire]:
     return [fleet.wire(node, ring[(n + 1) % len(ring)]) for n, node in enumerate(ring)]
 
 
-def _wires_between(fleet: Fleet, job: Job, islands: Sequence[Island]) -> list[Wire]:
+def _wires_between(fleet: Fleet, job: PlannedTraining, islands: Sequence[Island]) -> list[Wire]:
     """Return the best wire between each two islands."""
     size_bytes = exchanged_bytes(job.parameters, len(islands), job.difference_bytes)
     return [
@@ -321,7 +325,7 @@ def _alone(fleet: Fleet) -> Iterator[Layout]:
             yield Layout.of([Island.of(engine, [node])])
 
 
-def _rings(fleet: Fleet, strong: Sequence[Machine]) -> Iterator[Layout]:
+def _rings(fleet: Fleet, strong: Sequence[CandidateMachine]) -> Iterator[Layout]:
     """Yield one gang of all that share an engine, and of each group with fast links."""
     for engine in sorted({engine for each in strong for engine in each.speeds}):
         able = [machine for machine in strong if engine in machine.speeds]
@@ -330,7 +334,7 @@ def _rings(fleet: Fleet, strong: Sequence[Machine]) -> Iterator[Layout]:
                 yield Layout.of([Island.of(engine, (machine.node for machine in group))])
 
 
-def _island_layouts(fleet: Fleet, strong: Sequence[Machine]) -> Iterator[Layout]:
+def _island_layouts(fleet: Fleet, strong: Sequence[CandidateMachine]) -> Iterator[Layout]:
     """Yield islands by engine, by engine and link, and of one machine each."""
     by_engine = _by_engine(strong)
     for groups in (by_engine, _by_link(fleet, strong), [[machine] for machine in strong]):
@@ -338,26 +342,28 @@ def _island_layouts(fleet: Fleet, strong: Sequence[Machine]) -> Iterator[Layout]
             yield Layout.of(_islands(groups))
 
 
-def _islands(groups: Iterable[Sequence[Machine]]) -> Iterator[Island]:
+def _islands(groups: Iterable[Sequence[CandidateMachine]]) -> Iterator[Island]:
     for group in groups:
         yield Island.of(group[0].engine, (machine.node for machine in group))
 
 
-def _by_engine(machines: Iterable[Machine]) -> list[list[Machine]]:
-    found: dict[str, list[Machine]] = {}
+def _by_engine(machines: Iterable[CandidateMachine]) -> list[list[CandidateMachine]]:
+    found: dict[str, list[CandidateMachine]] = {}
     for machine in machines:
         found.setdefault(machine.engine, []).append(machine)
     return list(found.values())
 
 
-def _by_link(fleet: Fleet, machines: Iterable[Machine]) -> list[list[Machine]]:
+def _by_link(fleet: Fleet, machines: Iterable[CandidateMachine]) -> list[list[CandidateMachine]]:
     """Return groups of one engine, within which links are fast."""
     return [group for able in _by_engine(machines) for group in _fast_groups(fleet, able)]
 
 
-def _fast_groups(fleet: Fleet, machines: Sequence[Machine]) -> list[list[Machine]]:
+def _fast_groups(
+    fleet: Fleet, machines: Sequence[CandidateMachine]
+) -> list[list[CandidateMachine]]:
     """Return groups within which every two machines are joined by a fast wire."""
-    groups: list[list[Machine]] = []
+    groups: list[list[CandidateMachine]] = []
     for machine in machines:
         for group in groups:
             wires = [fleet.wire(machine.node, other.node) for other in group]

@@ -23,7 +23,7 @@ Part = tuple[float, Stretch]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ThroughputComparison:
     """Tokens per second of a round; None where nobody knows."""
 
     predicted: float | None = None
@@ -36,21 +36,23 @@ def newest(begun: Sequence[AttemptOpened | OuterStepTaken]) -> float | None:
     return next((rate for rate in found if rate), None)
 
 
-def compared(run: CycleState, number: int = 1) -> Compared:
+def compared(run: CycleState, number: int = 1) -> ThroughputComparison:
     """Return what a round that is over was predicted, and what it did; nothing of one that runs.
 
     Of several attempts, or rounds of islands, each counts as long as it took; those of which
     nothing was predicted don't, where there are others.
     """
     if not (run.finished or is_trained_in(run, number)):
-        return Compared()
+        return ThroughputComparison()
     parts = [part for part in _parts(run, number) if part[1].tokens > 0]
     counted = [part for part in parts if part[0] > 0] or parts
     elapsed_s = sum(did.elapsed_s for _, did in counted)
     if not elapsed_s:
-        return Compared(newest(_begun(run, number)))
+        return ThroughputComparison(newest(_begun(run, number)))
     predicted = sum(rate * did.elapsed_s for rate, did in counted) / elapsed_s
-    return Compared(predicted or None, sum(did.tokens for _, did in counted) / elapsed_s)
+    return ThroughputComparison(
+        predicted or None, sum(did.tokens for _, did in counted) / elapsed_s
+    )
 
 
 def _parts(run: CycleState, number: int) -> Sequence[Part]:

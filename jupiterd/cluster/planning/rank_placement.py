@@ -24,7 +24,7 @@ MAX_RANKS_OF_ONE: Final = 64
 
 
 @dataclass(frozen=True)
-class Place:
+class RankPosition:
     """One rank's place among the ranks of its node, and its node's among the nodes."""
 
     node_rank: int
@@ -32,11 +32,11 @@ class Place:
     local_world_size: int
 
 
-def place_of(gang: Sequence[NodeId], rank: int) -> Place:
+def place_of(gang: Sequence[NodeId], rank: int) -> RankPosition:
     """Return where a rank of a gang is; nodes are numbered in the order of their first ranks."""
     node = gang[rank]
     nodes = list(dict.fromkeys(gang))
-    return Place(nodes.index(node), gang[:rank].count(node), gang.count(node))
+    return RankPosition(nodes.index(node), gang[:rank].count(node), gang.count(node))
 
 
 def device_of(hardware: Hardware | None, local_rank: int) -> str:

@@ -50,7 +50,7 @@ class Role(StrEnum):
 
 ALONE = (Role.HYBRID, "the only node that can work just now")
 
-BESIDE = {
+ALONGSIDE_PIN = {
     Role.HYBRID: (Role.HYBRID, "two nodes share everything"),
     Role.GENERATOR: (Role.TRAINER, "the other node is pinned as generator, so this one trains"),
     Role.TRAINER: (Role.HYBRID, "it generates beside a pinned trainer, and trains with it"),
@@ -97,10 +97,14 @@ def assign(
         for node, role in {**(written or {}), **commanded}.items()
         if node in here and role in list(Role)
     }
-    told = {node: (role, PINNED if node in commanded else WRITTEN) for node, role in wanted.items()}
+    assigned = {
+        node: (role, PINNED if node in commanded else WRITTEN) for node, role in wanted.items()
+    }
     free = [candidate for candidate in found if candidate.node not in wanted]
     idle = {c.node: (Role.IDLE, MISSING_ENGINE) for c in free if not c.hardware.engines}
-    return apart | told | idle | _assign_freely([c for c in found if c.hardware.engines], wanted)
+    return (
+        apart | assigned | idle | _assign_freely([c for c in found if c.hardware.engines], wanted)
+    )
 
 
 def drained(pins: Mapping[NodeId, str], written: Mapping[NodeId, str]) -> frozenset[NodeId]:
@@ -131,7 +135,7 @@ def _assign_freely(
     if len(working) > 2 and free:
         return _share_out(free, working, pinned)
     beside = next(iter(pinned.values()), Role.HYBRID)
-    return {c.node: ALONE if len(working) == 1 else BESIDE[beside] for c in free}
+    return {c.node: ALONE if len(working) == 1 else ALONGSIDE_PIN[beside] for c in free}
 
 
 def _share_out(
@@ -152,10 +156,10 @@ def _share_out(
 
 
 def _by_speed(share: float, compared: str) -> tuple[Role, str]:
-    told = f"estimated at {share:.0%} of {compared}"
+    reason = f"estimated at {share:.0%} of {compared}"
     if share < MIN_TRAINING_SHARE:
-        return Role.GENERATOR, f"{told}: too slow to train beside it"
-    return Role.TRAINER, told
+        return Role.GENERATOR, f"{reason}: too slow to train beside it"
+    return Role.TRAINER, reason
 
 
 def _gpu_speed(gpu: Gpu, engines: Sequence[str]) -> float:

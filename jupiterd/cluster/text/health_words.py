@@ -43,5 +43,5 @@ def age(line: Mapping[str, Any]) -> str:
     age_s = line.get("age_s")
     if not isinstance(age_s, int | float):
         return ""
-    told = duration(age_s) if age_s >= WHOLE_SECONDS_BELOW_S else f"{age_s:.0f} s"
-    return f"{told} ago" if line.get("code") in NEWS else f"for {told}"
+    text = duration(age_s) if age_s >= WHOLE_SECONDS_BELOW_S else f"{age_s:.0f} s"
+    return f"{text} ago" if line.get("code") in NEWS else f"for {text}"

@@ -91,8 +91,8 @@ def _facts(document: Row, node: Row) -> Iterator[str]:
     yield _fact("hardware", hardware(machine))
     yield _fact("system", " ".join(plain(machine.get(key)) for key in ("system", "machine", "cpu")))
     versions: Row = document.get("versions") or {}
-    told = ", ".join(f"{plain(name)} {plain(value)}" for name, value in versions.items())
-    yield _fact("versions", told or _unknown(document))
+    listed = ", ".join(f"{plain(name)} {plain(value)}" for name, value in versions.items())
+    yield _fact("versions", listed or _unknown(document))
     yield _fact("addresses", ", ".join(map(plain, node.get("addresses") or ())) or MISSING)
     yield from _works(document)
 
@@ -108,8 +108,8 @@ def _works(document: Row) -> Iterator[str]:
         yield _fact("work", "none")
     for place, row in enumerate(processes):
         attempt = f", attempt {row['epoch']}" if row.get("epoch") else ""
-        told = f"{plain(row.get('task'))} {plain(row.get('id'))}{attempt}"
-        yield _fact("processes" * (not place), told)
+        text = f"{plain(row.get('task'))} {plain(row.get('id'))}{attempt}"
+        yield _fact("processes" * (not place), text)
 
 
 def _seat(seat: Row) -> str:

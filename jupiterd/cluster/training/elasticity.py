@@ -37,7 +37,7 @@ class Elasticity:
         self._gang: frozenset[NodeId] = frozenset()
         self._began_s = 0.0
         self._fit_since_s: dict[NodeId, float] = {}
-        self._came_s: dict[NodeId, float] = {}
+        self._arrived_s: dict[NodeId, float] = {}
         self._settle_s: dict[NodeId, float] = {}
         self._not_before_s: dict[NodeId, float] = {}
 
@@ -51,7 +51,7 @@ class Elasticity:
         for node in self._gang - gang:
             self._note_lost(node, now_s)
         for node in gang - self._gang:
-            self._came_s[node] = now_s
+            self._arrived_s[node] = now_s
         self._gang = frozenset(gang)
         self._began_s = now_s
         self._fit_since_s.clear()
@@ -86,7 +86,7 @@ class Elasticity:
         return not is_early and fit_s >= self._settle_s.get(node, SETTLE_S)
 
     def _note_lost(self, node: NodeId, now_s: float) -> None:
-        trained_s = now_s - self._came_s.get(node, now_s)
+        trained_s = now_s - self._arrived_s.get(node, now_s)
         before_s = self._settle_s.get(node, SETTLE_S)
         after_s = 2 * before_s * 0.5 ** (trained_s / FORGIVES_S)
         self._settle_s[node] = min(max(after_s, SETTLE_S), MAX_SETTLE_S)

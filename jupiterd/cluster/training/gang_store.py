@@ -17,7 +17,7 @@ MAX_VALUE_BYTES: Final = 64 << 10
 MAX_STORE_BYTES: Final = 4 << 20
 """Of all its keys and values. A rank of gloo leaves some 200 bytes, NCCL as many for a group."""
 
-MAX_ASKED_KEYS: Final = 256
+MAX_REQUESTED_KEYS: Final = 256
 MAX_ANSWER_BYTES: Final = 768 << 10
 """Of several values that are asked for at once: less than fits into a frame."""
 
@@ -49,7 +49,7 @@ class StoreQuestion:
         question = cls(StoreVerb(verb), tuple(keys), tuple(values))
         if not question._is_whole():
             raise MalformedError(f"a question to a gang's store, {verb}, lacks a part of it")
-        if len(keys) > MAX_ASKED_KEYS or any(len(key) > MAX_KEY_CHARACTERS for key in keys):
+        if len(keys) > MAX_REQUESTED_KEYS or any(len(key) > MAX_KEY_CHARACTERS for key in keys):
             raise TooLargeError("a question to a gang's store has too many keys, or too long ones")
         if any(len(value) > MAX_VALUE_BYTES for value in values):
             raise TooLargeError(f"a value in a gang's store has {MAX_VALUE_BYTES} bytes at most")

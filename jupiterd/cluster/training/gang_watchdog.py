@@ -161,7 +161,7 @@ class GangWatchdog:
             self._last, self._first, self._rest_s = (now_s, step), None, None
             self._progress(now_s)
 
-    def next_first_step_s(self, foretold_s: float | None) -> float | None:
+    def next_first_step_s(self, predicted_s: float | None) -> float | None:
         """Return how long a step takes as far as is known, for the gang after this one.
 
         foretold_s: what is predicted where none was measured; None: nobody can know
@@ -169,7 +169,7 @@ class GangWatchdog:
         if self._first_was_stuck:
             return None
         measured_s = self._usual_s()
-        return foretold_s if measured_s is None else measured_s
+        return predicted_s if measured_s is None else measured_s
 
     def ended(self, rank: int) -> None:
         """Take in that a rank has come to its end: it needn't be heard any more."""

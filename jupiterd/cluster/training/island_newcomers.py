@@ -73,6 +73,6 @@ def too_slow(
         speeds: tokens per second of each, as measured in the last one.
     """
     least = MIN_TRAINING_SHARE * max(speeds.values(), default=0.0)
-    came = [island.cycle for island in islands if number_of(island) > planned]
-    warm = [each for each in came if len(rounds) > 1 and all(each in part for part in rounds)]
+    newcomers = [island.cycle for island in islands if number_of(island) > planned]
+    warm = [each for each in newcomers if len(rounds) > 1 and all(each in part for part in rounds)]
     return [each for each in warm if 0 < speeds.get(each, 0.0) < least]

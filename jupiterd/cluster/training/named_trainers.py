@@ -23,5 +23,5 @@ def named_trainers(run: CycleState) -> tuple[NodeId, ...]:
 
 def most_ranks(run: CycleState) -> int:
     """Return how many ranks are wanted at most; 0: any number."""
-    asked = run.training or run.started
-    return 0 if asked is None else int(asked.settings.get(MAX_RANKS) or 0)
+    request = run.training or run.started
+    return 0 if request is None else int(request.settings.get(MAX_RANKS) or 0)

@@ -28,7 +28,7 @@ DECAY: Final = 0.95
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedRound:
     """A round that has just ended, and tells what an exchange costs."""
 
     steps: int
@@ -38,7 +38,7 @@ class Ended:
     """Since the round before ended."""
 
 
-def paced_steps(planned: int, newest: int, ended: Ended | None, lag: int = 1) -> int:
+def paced_steps(planned: int, newest: int, ended: EndedRound | None, lag: int = 1) -> int:
     """Return how many steps the next round has.
 
     Args:
@@ -52,7 +52,7 @@ def paced_steps(planned: int, newest: int, ended: Ended | None, lag: int = 1) ->
     return min(max(planned, wanted), MOST_INNER_STEPS)
 
 
-def _following(newest: int, ended: Ended, lag: int) -> int:
+def _following(newest: int, ended: EndedRound, lag: int) -> int:
     waited_s = ended.elapsed_s - ended.trained_s
     missed = waited_s * ended.steps / ended.trained_s
     least, most = math.floor(DECAY * ended.steps), MOST_GROWTH * ended.steps

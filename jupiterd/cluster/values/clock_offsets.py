@@ -18,7 +18,7 @@ MOST_S: Final = 2.0
 """Clocks that differ by no more are about right."""
 
 DAY_S: Final = 86_400.0
-KEPT: Final = 4
+RETAINED_ANSWERS: Final = 4
 """Of so many answers the quickest counts: its time on the way is the doubt."""
 
 
@@ -26,20 +26,20 @@ class ClockOffset:
     """How far another machine's time of day is ahead of ours."""
 
     def __init__(self) -> None:
-        self._readings: deque[tuple[float, float]] = deque(maxlen=KEPT)
+        self._readings: deque[tuple[float, float]] = deque(maxlen=RETAINED_ANSWERS)
         """(doubt, offset) of the latest answers, in seconds."""
 
-    def note(self, asked_s: float, told_s: float, round_trip_s: float) -> None:
+    def note(self, sent_s: float, remote_s: float, round_trip_s: float) -> None:
         """Take in an answer.
 
         Args:
-            asked_s: our time of day as we asked.
-            told_s: the other's as it answered; 0: it doesn't say.
-            round_trip_s: what lay between our question and its answer.
+            sent_s: our time of day when the question was sent, in seconds.
+            remote_s: the peer's time of day when it answered, in seconds; 0: it states none.
+            round_trip_s: seconds between our question and its answer.
         """
-        if told_s and math.isfinite(told_s) and round_trip_s >= 0.0:
+        if remote_s and math.isfinite(remote_s) and round_trip_s >= 0.0:
             doubt_s = round_trip_s / 2
-            self._readings.append((doubt_s, told_s - asked_s - doubt_s))
+            self._readings.append((doubt_s, remote_s - sent_s - doubt_s))
 
     def clear(self) -> None:
         """Forget it all: nobody knows what becomes of a clock meanwhile."""

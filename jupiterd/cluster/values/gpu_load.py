@@ -41,11 +41,11 @@ class GpuLoad:
         }
 
 
-def read_rows(told: object) -> tuple[GpuLoad, ...]:
+def read_rows(rows: object) -> tuple[GpuLoad, ...]:
     """Return what a member tells of its accelerators; a figure that can't be one is unknown."""
-    if not isinstance(told, list):
+    if not isinstance(rows, list):
         return ()
-    return tuple(map(_read, cast("list[Any]", told)[:MAX_GPUS]))
+    return tuple(map(_read, cast("list[Any]", rows)[:MAX_GPUS]))
 
 
 def aligned(loads: Sequence[GpuLoad], count: int) -> tuple[GpuLoad, ...]:

@@ -98,11 +98,11 @@ class Hardware:
         )
 
 
-def _versions(told: object) -> tuple[tuple[str, str], ...]:
+def _versions(document: object) -> tuple[tuple[str, str], ...]:
     """Return what is told of versions, cut short; nothing where it isn't that."""
-    if not isinstance(told, Mapping):
+    if not isinstance(document, Mapping):
         return ()
-    rows = islice(cast("Mapping[object, object]", told).items(), MAX_VERSIONS)
+    rows = islice(cast("Mapping[object, object]", document).items(), MAX_VERSIONS)
     return tuple(
         (str(name)[:MAX_VERSION_CHARACTERS], str(version)[:MAX_VERSION_CHARACTERS])
         for name, version in rows

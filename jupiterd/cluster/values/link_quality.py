@@ -53,11 +53,11 @@ class LinkQuality:
         return [int(self.kind), rtt_s, self.bits_per_s]
 
 
-def read_qualities(told: object) -> dict[str, LinkQuality]:
+def read_qualities(document: object) -> dict[str, LinkQuality]:
     """Return what a member tells of its links, by the beginnings of node ids; nothing odd."""
-    if not isinstance(told, Mapping):
+    if not isinstance(document, Mapping):
         return {}
-    rows = list(cast("Mapping[str, Any]", told).items())[:MAX_QUALITIES]
+    rows = list(cast("Mapping[str, Any]", document).items())[:MAX_QUALITIES]
     found = {node: _read(row) for node, row in rows}
     return {node: quality for node, quality in found.items() if quality is not None}
 

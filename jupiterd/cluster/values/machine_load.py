@@ -26,6 +26,6 @@ Load = dict[str, float]
 """What is known of these."""
 
 
-def shown_load(told: Mapping[str, float]) -> dict[str, float | None]:
+def shown_load(readings: Mapping[str, float]) -> dict[str, float | None]:
     """Return every reading by its name, None where it isn't known; and what newer versions add."""
-    return dict.fromkeys(LOAD_KEYS) | dict(told)
+    return dict.fromkeys(LOAD_KEYS) | dict(readings)

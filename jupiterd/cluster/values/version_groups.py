@@ -57,6 +57,6 @@ def is_outnumbered(own: str, able: Iterable[str]) -> bool:
         able: that of each node that could work; of this one too, where it could.
     """
     here = series(own)
-    counts = Counter(found for told in able if (found := series(told)) is not None)
+    counts = Counter(found for version in able if (found := series(version)) is not None)
     alike = counts.pop(here, 0) if here is not None else 0
     return here is not None and max(counts.values(), default=0) > alike

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from jupiterd.cluster.values.branch_names import branch_name, find_branch
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.output.console import Console
 from jupiterd.errors import NotFoundError, UsageError
@@ -22,7 +22,7 @@ EMPTY = "no cycle has recorded a checkpoint yet, so there are no branches"
 Row = Mapping[str, Any]
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.pass_obj
 def branches(invocation: Invocation) -> None:
     """List every branch of checkpoints and rounds, and say which one is canonical.
@@ -41,7 +41,7 @@ def branches(invocation: Invocation) -> None:
     Console.of(invocation).show_list(document, "branches", lambda: branch_lines(document))
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("branch", required=False)
 @click.option(
     "--auto", metavar="CYCLE", help="Let this cycle go on with its heaviest branch again."

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
 from jupiterd.formats import counted, plain
@@ -18,7 +18,7 @@ from jupiterd.ids import short
 NOTHING_DONE = "nothing was changed; add --yes to leave it"
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.option("--dry-run", is_flag=True, help="Only say what would come of it.")
 @click.pass_obj
 def leave(invocation: Invocation, *, dry_run: bool) -> None:

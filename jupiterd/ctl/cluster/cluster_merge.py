@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
 from jupiterd.formats import plain
@@ -18,12 +18,12 @@ from jupiterd.ids import short
 from jupiterd.token_input import token_from
 
 NOTHING_DONE = "nothing was changed; add --yes to merge them"
-IN_THE_WAY = "nothing was changed, and nothing can be while that is in the way"
+BLOCKED = "nothing was changed, and nothing can be while that is in the way"
 
 Document = Mapping[str, Any]
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("cluster")
 @click.option(
     "--token", metavar="FILE|-", help="Where a join token of CLUSTER is, while it is closed."
@@ -52,7 +52,7 @@ def merge(invocation: Invocation, cluster: str, token: str | None, *, dry_run: b
     if not invocation.is_confirmed or dry_run:
         plan = order(invocation.state_dir, replace(command, dry_run=True))
         if dry_run or plan["obstacles"] or not sys.stdin.isatty():
-            end = IN_THE_WAY if plan["obstacles"] else NOTHING_DONE
+            end = BLOCKED if plan["obstacles"] else NOTHING_DONE
             console.show(plan, lambda: [*plan_lines(plan), "", end])
             return
         for line in plan_lines(plan):

@@ -122,8 +122,8 @@ def token(invocation: Invocation, uses: int, withdraw: str | None) -> None:
         done = order(invocation.state_dir, WithdrawToken(token=withdraw))
         console.show(done, lambda: [f"token {done['id']} lets in nobody any more"])
         return
-    made = order(invocation.state_dir, IssueToken(uses=uses))
-    console.show(made, lambda: _how_to_join(made))
+    issued = order(invocation.state_dir, IssueToken(uses=uses))
+    console.show(issued, lambda: _how_to_join(issued))
 
 
 def _cluster_lines(cluster: Mapping[str, Any]) -> list[str]:
@@ -136,16 +136,16 @@ def _cluster_lines(cluster: Mapping[str, Any]) -> list[str]:
     return [*lines, "", *tokens] if tokens else lines
 
 
-def _how_to_join(made: Mapping[str, object]) -> list[str]:
+def _how_to_join(issued: Mapping[str, object]) -> list[str]:
     whom = {0: "any number of machines", 1: "one machine"}.get(
-        cast("int", made["uses"]), f"{made['uses']} machines"
+        cast("int", issued["uses"]), f"{issued['uses']} machines"
     )
-    take_back = f"jupiterctl cluster token --withdraw {str(made['id'])[:8]}"
+    take_back = f"jupiterctl cluster token --withdraw {str(issued['id'])[:8]}"
     return [
         "run on the new machine:",
         "  jupiterd --join -",
         "and paste this token where it asks for it (nobody sees it in the list of processes):",
-        f"  {made['token']}",
+        f"  {issued['token']}",
         f"good for {whom}, for a day; take it back with: {take_back}",
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
 from jupiterd.formats import plain, table
@@ -19,7 +19,7 @@ HEADERS = ("ID", "DOMAIN", "STATE", "ROUNDS", "VERDICT", "BITS/BYTE", "OWN TEXT"
 Row = Mapping[str, Any]
 
 
-@click.command("list", cls=Command)
+@click.command("list", cls=GlobalOptionsCommand)
 @click.pass_obj
 def list_(invocation: Invocation) -> None:
     """List all cycles, the newest first.

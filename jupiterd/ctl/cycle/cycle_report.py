@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.atomic_file import whole_file
 from jupiterd.ctl.output.console import Console
@@ -19,7 +19,7 @@ READING_S = 600.0
 """How long samples may take that come from other nodes."""
 
 
-@click.command("report", cls=Command)
+@click.command("report", cls=GlobalOptionsCommand)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
 @click.option(
     "--to",

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from jupiterd.cluster.planning.engines import WANTED
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.cycle.cycle_arguments import start_arguments
 from jupiterd.ctl.cycle.cycle_steering import begun_lines
 from jupiterd.ctl.cycle.follow_cycle import follow_to_the_end
@@ -91,7 +91,7 @@ _REQUEST_OPTIONS = (
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @request_options
 @click.option(
     "--auto/--interactive",
@@ -169,7 +169,7 @@ def start(
     follow_to_the_end(invocation, str(started["cycle"]), timeout, accepts_worse=accept_worse)
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @request_options
 @click.option("--verbose", is_flag=True, help="Show each source and layout, and where memory goes.")
 @click.pass_obj

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.cycle.follow_cycle import follow_to_the_end
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.options.wait_options import (
@@ -29,7 +29,7 @@ from jupiterd.formats import plain
 from jupiterd.ids import short
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
 @wait_options(UNTIL_AT_REST)
 @dry_run
@@ -57,7 +57,7 @@ def stop(invocation: Invocation, cycle: str | None, *, wait: bool, timeout: floa
     console.show(stopped, lambda: [stopped_line(is_at_rest=wait), again])
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
 @dry_run
 @click.pass_obj
@@ -86,7 +86,7 @@ def rollback(invocation: Invocation, cycle: str | None) -> None:
     console.show(done, lambda: [line, *next_round_lines(done)])
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
 @wait_options(UNTIL_AT_REST)
 @dry_run
@@ -119,7 +119,7 @@ PHASES = ("collect", "generate", "filter", "pack", "train", "evaluate", "gate")
 LAST = "last"
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
 @click.option(
     "--redo",
@@ -181,7 +181,7 @@ def resume(
     follow_to_the_end(invocation, str(resumed["cycle"]), timeout, accepts_worse=accept_worse)
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
 @click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True,
               help="So many more than it has.")  # fmt: skip
@@ -224,7 +224,7 @@ def extend(
     follow_to_the_end(invocation, str(done["cycle"]), timeout, accepts_worse=accept_worse)
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
 @dry_run
 @click.pass_obj

@@ -23,7 +23,7 @@ GO_ON = "go on"
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReviewAnswer:
     """What somebody has said."""
 
     command: ResumeCycle | StopCycle | None
@@ -57,7 +57,7 @@ def ask_people(state_dir: Path, cycle: Mapping[str, Any], console: Console) -> b
             return True
 
 
-def understood(said: str, settings: dict[str, str]) -> Answer | None:
+def understood(said: str, settings: dict[str, str]) -> ReviewAnswer | None:
     """Return what was said; None where a setting was, which is noted for the answer.
 
     Raises:
@@ -73,15 +73,15 @@ def understood(said: str, settings: dict[str, str]) -> Answer | None:
             settings[key.strip()] = value.strip()
             return None
         case "go" | "continue" | "c" | "y" | "yes" | "":
-            return Answer(ResumeCycle(settings=settings or None))
+            return ReviewAnswer(ResumeCycle(settings=settings or None))
         case "redo" | "r":
-            return Answer(ResumeCycle(redo=rest or "last", settings=settings or None))
+            return ReviewAnswer(ResumeCycle(redo=rest or "last", settings=settings or None))
         case "auto":
-            return Answer(ResumeCycle(auto=True, settings=settings or None))
+            return ReviewAnswer(ResumeCycle(auto=True, settings=settings or None))
         case "stop" | "s":
-            return Answer(StopCycle())
+            return ReviewAnswer(StopCycle())
         case "later" | "l":
-            return Answer(None)
+            return ReviewAnswer(None)
         case _:
             raise UsageError(f"{printable(said)} is no answer", HELP)
 

@@ -43,11 +43,11 @@ def samples_of(exported: Mapping[str, Any]) -> Iterator[Sample]:
     """Yield what the round's shards hold, but for what was purged since."""
     packed = document_ids(Path(exported["shards"]))
     purge = Purge(exported["purged"])
-    purge.learn(_kept(exported))
-    return (sample for sample in purge.left(_kept(exported)) if sample.id in packed)
+    purge.learn(_exported_samples(exported))
+    return (sample for sample in purge.left(_exported_samples(exported)) if sample.id in packed)
 
 
-def _kept(exported: Mapping[str, Any]) -> Iterator[Sample]:
+def _exported_samples(exported: Mapping[str, Any]) -> Iterator[Sample]:
     return (sample for folder in exported["samples"] for sample in stored_samples(Path(folder)))
 
 

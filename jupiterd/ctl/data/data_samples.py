@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
 from jupiterd.errors import UsageError
@@ -19,7 +19,7 @@ PHASES = ("collect", "generate", "filter")
 READING_S = 60.0
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
 @click.option(
     "--round", "number", type=click.IntRange(1), help="Which round; with --phase or --dropped."

@@ -300,9 +300,9 @@ def _follow_to_the_end(invocation: Invocation, run_id: str, timeout_s: float | N
     from jupiterd.ctl.waiting.follow import conclude, follow
 
     console = Console.of(invocation)
-    made = follow(invocation.state_dir, run_id, console, timeout_s, NOUN)
-    if made["state"] != "finished":
-        conclude(made, console)
+    ended = follow(invocation.state_dir, run_id, console, timeout_s, NOUN)
+    if ended["state"] != "finished":
+        conclude(ended, console)
     rows: list[Mapping[str, Any]] = ask(invocation.state_dir, NOUN)["data"]
     row = next(row for row in rows if row["id"] == run_id)
     if console.output != "jsonl":

@@ -2,13 +2,13 @@
 
 import click
 
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.output.console import Console
 from jupiterd.formats import plain
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("names", nargs=-1, metavar="[WHAT]...")
 @dry_run
 @click.pass_obj

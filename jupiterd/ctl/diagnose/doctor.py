@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from jupiterd.cluster.text.finding_lines import finding_lines
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
 from jupiterd.errors import (
@@ -25,7 +25,7 @@ LIMIT_S = 120.0
 """Importing torch alone may take half a minute on a busy machine."""
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.pass_obj
 def command(invocation: Invocation) -> int:
     """Look for what may be wrong with this machine, and say how to mend it.

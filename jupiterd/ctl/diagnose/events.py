@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from jupiterd.cluster.values.severity import LEVELS, rank
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
@@ -21,7 +21,7 @@ BEFORE = "what was before is in: jupiterctl logs"
 Row = Mapping[str, Any]
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
 @click.option(
     "-n", "--lines", type=click.IntRange(0), default=50, show_default=True, help="How many."
@@ -65,10 +65,10 @@ def command(invocation: Invocation, *, follow: bool, lines: int, level: str) -> 
             is_away = True
             continue
         is_away = False
-        came = [row for row in new_rows(document, last) if _matters(row, level)]
+        new = [row for row in new_rows(document, last) if _matters(row, level)]
         last = _last(document)
-        if came:
-            _show(console, document, came)
+        if new:
+            _show(console, document, new)
 
 
 def pause(seconds: float) -> None:

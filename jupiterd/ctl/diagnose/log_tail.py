@@ -11,7 +11,7 @@ from pathlib import Path
 from jupiterd.formats import printable
 
 
-class LogTail:
+class FollowedLog:
     """One file; each look gives the whole lines that have come since the last."""
 
     def __init__(self, path: Path) -> None:

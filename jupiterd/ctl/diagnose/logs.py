@@ -8,8 +8,8 @@ from threading import Event
 
 import click
 
-from jupiterd.ctl.commands import Command
-from jupiterd.ctl.diagnose.log_tail import LogTail
+from jupiterd.ctl.commands import GlobalOptionsCommand
+from jupiterd.ctl.diagnose.log_tail import FollowedLog
 from jupiterd.ctl.diagnose.node_log import NodeLog
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
@@ -25,7 +25,7 @@ NODE_LOOK_S = 2.0
 SHOWN_NAMES = 5
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.argument("worker", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
 @click.option(
@@ -64,12 +64,12 @@ def command(
         console.show({"schema": SCHEMA, "logs": names}, lambda: names)
         return
     path = _meant(folder, worker)
-    tail = LogTail(path)
+    tail = FollowedLog(path)
     _show(console, path.stem, tail.last(lines))
     while follow:
         pause(LOOK_S)
-        if came := tail.new():
-            _show(console, path.stem, came)
+        if new := tail.new():
+            _show(console, path.stem, new)
 
 
 def _show_node(
@@ -88,8 +88,8 @@ def _show_node(
             console.notice(f"{log.note}; what comes is shown once it answers")
         last_note = log.note
         pause(NODE_LOOK_S)
-        if came := log.new():
-            _show(console, DAEMON_NAME, came, log.name)
+        if new := log.new():
+            _show(console, DAEMON_NAME, new, log.name)
 
 
 def pause(seconds: float) -> None:

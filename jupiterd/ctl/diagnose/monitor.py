@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.options.durations import DURATION
 from jupiterd.ctl.output.console import Console
@@ -18,7 +18,7 @@ from jupiterd.errors import DaemonUnreachableError, TimedOutError, UsageError
 LEAST_INTERVAL_S = 0.2
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.option(
     "--interval",
     type=DURATION,

@@ -45,8 +45,8 @@ class NodeLog:
             return []
         if lines is None:
             return []
-        came, self._seen = lines[overlap(self._seen, lines) :], lines
-        return came
+        fresh, self._seen = lines[overlap(self._seen, lines) :], lines
+        return fresh
 
     def _read(self) -> list[str] | None:
         from jupiterd.ctl.calls import ask

@@ -8,7 +8,7 @@ import click
 from jupiterd.cluster.text.fetch_words import fetch_words
 from jupiterd.cluster.text.health_words import OF_THE_TEXT, OF_THIS_NODE, WELL_ANYWAY, code_and_age
 from jupiterd.cluster.values.node_names import find_node
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.admission_lines import door_line
 from jupiterd.ctl.output.console import Console
@@ -24,7 +24,7 @@ SELF = "self"
 """The machine whose daemon answers."""
 
 
-@click.command(cls=Command)
+@click.command(cls=GlobalOptionsCommand)
 @click.option("--check", is_flag=True, help="Exit with 8 if anything is wrong.")
 @click.option(
     "--node", metavar="self|NAME", help="With --check: count what is wrong with that machine alone."

@@ -23,7 +23,7 @@ from jupiterd.locations import config_folder
 if TYPE_CHECKING:
     from jupiterd.ctl.preflight.cycle_preflight import Preflight
     from jupiterd.ctl.preflight.looking_lines import Looking
-    from jupiterd.ctl.sources.source_reachability import Reached
+    from jupiterd.ctl.sources.source_reachability import SourceReach
 
 
 @click.group(cls=Group)
@@ -223,7 +223,7 @@ def _mistakes(file: DomainFile) -> list[str]:
     return value_mistakes(file, parse_domain(file.text, str(file.path)))
 
 
-def _reached(file: DomainFile) -> list["Reached"]:
+def _reached(file: DomainFile) -> list["SourceReach"]:
     from jupiterd.ctl.sources.source_reachability import reach
     from jupiterd.cycle.domain.domain import parse_domain
 
@@ -237,7 +237,7 @@ def _preflight(file: DomainFile, looking: "Looking") -> "Preflight":
     return Preflight.of(parse_domain(file.text, str(file.path)), looking)
 
 
-def _reach_line(source: "Reached") -> str:
+def _reach_line(source: "SourceReach") -> str:
     found = plain(source.problem) if source.problem else "can be reached"
     return f"source {source.name} ({source.kind}, {plain(source.where)}): {found}"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
 from jupiterd.ctl.hub.asking import asking
-from jupiterd.ctl.hub.listing import HubFile, Listing
+from jupiterd.ctl.hub.listing import HubFile, HubListing
 from jupiterd.errors import CorruptArtifactError
 
 OnProgress = Callable[[int], None]
@@ -27,7 +27,7 @@ def draft_of(file: HubFile, folder: Path) -> Path:
     return folder.parent.parent / "blobs" / f"{file.sha256}{_DRAFT}"
 
 
-def download(listing: Listing, file: HubFile, folder: Path, on_progress: OnProgress) -> None:
+def download(listing: HubListing, file: HubFile, folder: Path, on_progress: OnProgress) -> None:
     """Download a file into the cache, where `folder` is the model's snapshot of this commit.
 
     Raises:
@@ -41,7 +41,7 @@ def download(listing: Listing, file: HubFile, folder: Path, on_progress: OnProgr
         on_progress(file.size)
 
 
-def _link(listing: Listing, file: HubFile) -> None:
+def _link(listing: HubListing, file: HubFile) -> None:
     """Have the library link the file into the snapshot; it fetches what isn't in its cache."""
     from huggingface_hub import hf_hub_download
 
@@ -49,7 +49,7 @@ def _link(listing: Listing, file: HubFile) -> None:
     fetch(listing.name.repository, file.name, revision=listing.commit)
 
 
-def _bring_blob(listing: Listing, file: HubFile, draft: Path, on_progress: OnProgress) -> None:
+def _bring_blob(listing: HubListing, file: HubFile, draft: Path, on_progress: OnProgress) -> None:
     """Write the blob of a large file, unless it is there, or another process downloads it."""
     from huggingface_hub.constants import MAX_HTTP_DOWNLOAD_SIZE
     from huggingface_hub.utils import WeakFileLock
@@ -68,7 +68,7 @@ def _bring_blob(listing: Listing, file: HubFile, draft: Path, on_progress: OnPro
         draft.rename(blob)
 
 
-def _go_on_with(listing: Listing, file: HubFile, draft: Path, on_progress: OnProgress) -> None:
+def _go_on_with(listing: HubListing, file: HubFile, draft: Path, on_progress: OnProgress) -> None:
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
     from huggingface_hub.file_download import http_get
     from huggingface_hub.utils import build_hf_headers
@@ -116,7 +116,7 @@ def _bar(opened: BinaryIO, on_progress: OnProgress) -> Any:  # noqa: ANN401 - st
     return Bar
 
 
-def _check(listing: Listing, file: HubFile, draft: Path) -> None:
+def _check(listing: HubListing, file: HubFile, draft: Path) -> None:
     digest = hashlib.sha256()
     with draft.open("rb") as opened:
         while chunk := opened.read(_CHUNK_BYTES):

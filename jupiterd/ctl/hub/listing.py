@@ -27,7 +27,7 @@ class HubFile:
 
 
 @dataclass(frozen=True)
-class Listing:
+class HubListing:
     """A model at one commit."""
 
     name: HubName
@@ -44,7 +44,7 @@ class Listing:
         return [file.name for file in self.files if "/" not in file.name]
 
 
-def listing_of(name: HubName) -> Listing:
+def listing_of(name: HubName) -> HubListing:
     """Request a model's commit and files; up to three times more where it refuses with HTTP 429.
 
     Raises:
@@ -65,7 +65,7 @@ def listing_of(name: HubName) -> Listing:
     files = tuple(_file(each) for each in answer.siblings or ())
     weights = getattr(answer, "safetensors", None)
     kinds = {} if weights is None else dict(weights.parameters)
-    return Listing(name, str(answer.sha), files, kinds, _base_of(answer))
+    return HubListing(name, str(answer.sha), files, kinds, _base_of(answer))
 
 
 def _file(sibling: Any) -> HubFile:  # noqa: ANN401 - the library's own type

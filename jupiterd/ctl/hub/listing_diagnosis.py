@@ -7,7 +7,7 @@ its architecture can be trained is decided by `cycle.architectures`.
 import re
 from fnmatch import fnmatchcase
 
-from jupiterd.ctl.hub.listing import HubFile, Listing
+from jupiterd.ctl.hub.listing import HubFile, HubListing
 from jupiterd.ctl.sources.folder_diagnosis import (
     ADAPTER,
     CONVERT,
@@ -25,7 +25,7 @@ CONFIG = "config.json"
 _shard = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.safetensors").fullmatch
 
 
-def check_listing(listing: Listing) -> None:
+def check_listing(listing: HubListing) -> None:
     """Raise where a model holds something else than weights that can be trained, or run.
 
     Raises:
@@ -41,7 +41,7 @@ def check_listing(listing: Listing) -> None:
     if CONFIG not in names:
         raise UsageError(
             f"{listing.name} has no {CONFIG}: it is no model that transformers can load",
-            _made_from(listing) or "give the id of a causal language model",
+            _base_model_hint(listing) or "give the id of a causal language model",
         )
     if not {WHOLE, INDEX} & set(names):
         raise unnamed_weights(str(listing.name), names)
@@ -49,25 +49,25 @@ def check_listing(listing: Listing) -> None:
         raise _lacks(listing, missing)
 
 
-def check_kinds(listing: Listing) -> None:
+def check_kinds(listing: HubListing) -> None:
     """Raise UsageError where the weights are numbers that can't be trained."""
     strange = sorted(listing.kinds.keys() - TRAINED - OF_MASKS)
     if strange:
         raise UsageError(
             f"{listing.name} holds weights of dtype {strange[0]}, and such ones can't be trained",
-            _made_from(listing)
+            _base_model_hint(listing)
             or "give the model in bf16, fp16 or fp32: the one that it was quantized from",
         )
 
 
-def check_index(listing: Listing, index: str) -> None:
+def check_index(listing: HubListing, index: str) -> None:
     """Raise CorruptArtifactError where the hub lacks a file that the weights' index names."""
     missing = missing_files([*listing.names, "tokenizer.json"], index)
     if missing:
         raise _lacks(listing, missing)
 
 
-def wanted_files(listing: Listing, weights: frozenset[str]) -> list[HubFile]:
+def wanted_files(listing: HubListing, weights: frozenset[str]) -> list[HubFile]:
     """Return the files to fetch: no pickle, no program, no weights twice.
 
     weights: the names of those files of weights that belong to the model
@@ -99,7 +99,7 @@ def _expected_shards(names: list[str]) -> set[str]:
     }
 
 
-def _lacks(listing: Listing, missing: list[str]) -> CorruptArtifactError:
+def _lacks(listing: HubListing, missing: list[str]) -> CorruptArtifactError:
     more = f" and {len(missing) - 1} more" if missing[1:] else ""
     return CorruptArtifactError(
         f"{listing.name} lacks {missing[0]}{more}",
@@ -107,7 +107,7 @@ def _lacks(listing: Listing, missing: list[str]) -> CorruptArtifactError:
     )
 
 
-def _without_safetensors(listing: Listing) -> JupiterError:
+def _without_safetensors(listing: HubListing) -> JupiterError:
     names = listing.names
     others = [name for form in OTHER_FORMS for name in names if fnmatchcase(name, form)]
     pickles = [name for name in others if not name.endswith(".gguf")]
@@ -115,7 +115,7 @@ def _without_safetensors(listing: Listing) -> JupiterError:
         return UsageError(
             f"{listing.name} holds weights as GGUF alone ({others[0]}), and only safetensors are "
             "read",
-            _made_from(listing) or "give the model that they were made from",
+            _base_model_hint(listing) or "give the model that they were made from",
         )
     if others:
         return UsageError(
@@ -125,5 +125,5 @@ def _without_safetensors(listing: Listing) -> JupiterError:
     return UsageError(f"{listing.name} has no weights: it is no model", "look at its page")
 
 
-def _made_from(listing: Listing) -> str:
+def _base_model_hint(listing: HubListing) -> str:
     return f"give the model that it was made from: {listing.base}" if listing.base else ""

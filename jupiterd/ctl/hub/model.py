@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jupiterd.ctl.hub.asking import check_library
 from jupiterd.ctl.hub.download import draft_of
-from jupiterd.ctl.hub.listing import HubFile, Listing, listing_of
+from jupiterd.ctl.hub.listing import HubFile, HubListing, listing_of
 from jupiterd.ctl.hub.listing_diagnosis import (
     CONFIG,
     check_index,
@@ -29,7 +29,7 @@ from jupiterd.errors import JupiterError, SourceUnreachableError
 class HubModel:
     """A model of the hub at one commit."""
 
-    listing: Listing
+    listing: HubListing
     folder: Path
     """The snapshot of that commit in the library's cache; config.json is there."""
     wanted: tuple[HubFile, ...]
@@ -93,7 +93,7 @@ def _in_cache(name: HubName, why: JupiterError) -> HubModel:
     names = sorted(path.name for path in folder.iterdir())
     if missing_files([*names, "tokenizer.json"], index_of(folder)):
         raise why
-    listing = Listing(name, folder.name, _files(folder, names))
+    listing = HubListing(name, folder.name, _files(folder, names))
     return HubModel(listing, folder, ())
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.ctl.hub.asking import asking
-from jupiterd.ctl.hub.listing import Listing
+from jupiterd.ctl.hub.listing import HubListing
 from jupiterd.ctl.hub.names import HubName
 from jupiterd.ctl.hub.patience import patiently
 from jupiterd.ctl.output.console import notice
 from jupiterd.errors import JupiterError
 
 
-def snapshot_of(listing: Listing, file: str) -> Path:
+def snapshot_of(listing: HubListing, file: str) -> Path:
     """Return the folder of a commit, once a small file of it is there.
 
     Raises:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jupiterd.ctl.hub.asking import check_library
 from jupiterd.ctl.hub.download import download
-from jupiterd.ctl.hub.listing import Listing, listing_of
+from jupiterd.ctl.hub.listing import HubListing, listing_of
 from jupiterd.ctl.hub.names import HubName
 from jupiterd.ctl.hub.snapshot import cached_snapshot, snapshot_of
 from jupiterd.cycle.base.model_files import FAST_TOKENIZER, WITH_TOKENIZER, has_tokenizer
@@ -34,7 +34,7 @@ def tokenizer_folder(name: HubName) -> Path:
     return _fetched(listing)
 
 
-def _fetched(listing: Listing) -> Path:
+def _fetched(listing: HubListing) -> Path:
     files = [file for file in listing.files if file.name in WITH_TOKENIZER]
     folder = snapshot_of(listing, min(files, key=lambda file: file.size).name)
     for file in files:

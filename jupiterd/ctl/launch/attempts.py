@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jupiterd.ctl.launch.described import notices
-from jupiterd.ctl.launch.places import Opening, open_sites, prepare
+from jupiterd.ctl.launch.places import AttemptOpening, open_sites, prepare
 from jupiterd.ctl.launch.recording import Recording
 from jupiterd.ctl.launch.reporter import LaunchReporter
-from jupiterd.ctl.launch.run import Failure, LaunchRun
+from jupiterd.ctl.launch.run import LaunchFailure, LaunchRun
 from jupiterd.ctl.launch.shipping import shipped
 from jupiterd.ctl.launch.store_python import with_store
 from jupiterd.errors import JupiterError
-from jupiterd.processes.script_plan import Attempt
+from jupiterd.processes.script_plan import LaunchAttempt
 
 if TYPE_CHECKING:
     from jupiterd.ctl.launch.launch_request import LaunchRequest
@@ -50,11 +50,11 @@ class Attempts:
         self._reporter.show_result(status, words)
         return status
 
-    async def _first_without_failure(self, begun: Callable[[], None]) -> Failure | None:
+    async def _first_without_failure(self, begun: Callable[[], None]) -> LaunchFailure | None:
         most = self._wanted.max_restarts
         for restart in range(most + 1):
             try:
-                attempt = Attempt(f"jupiter-{self._record.id}", restart, most)
+                attempt = LaunchAttempt(f"jupiter-{self._record.id}", restart, most)
                 failure = await self._try(attempt, begun)
             except JupiterError as error:
                 self._not_begun(error, restart)
@@ -71,9 +71,9 @@ class Attempts:
             self._reporter.notice(f"the ranks can't be started again: {error.message}")
         self._record.ended(error.exit_code, error.message)
 
-    async def _try(self, attempt: Attempt, begun: Callable[[], None]) -> Failure | None:
+    async def _try(self, attempt: LaunchAttempt, begun: Callable[[], None]) -> LaunchFailure | None:
         reporter = self._reporter
-        opening = Opening(attempt, self._record.id, reporter.window() or (0, 0))
+        opening = AttemptOpening(attempt, self._record.id, reporter.window() or (0, 0))
         async with AsyncExitStack() as stack:
             prepared = await prepare(stack, self._state_dir, self._wanted, opening)
             for line in () if attempt.restart else notices(prepared):

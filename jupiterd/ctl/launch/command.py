@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.launch.launch_request import AUTO, LaunchRequest, read_request
 from jupiterd.ctl.launch.options.life import life_options
@@ -22,10 +22,10 @@ from jupiterd.ctl.launch.options.ports import port_options
 from jupiterd.ctl.launch.options.surroundings import surroundings_options
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
-from jupiterd.processes.script_plan import MLX, TORCH, Attempt
+from jupiterd.processes.script_plan import MLX, TORCH, LaunchAttempt
 
 
-@click.command(cls=Command, context_settings={"allow_interspersed_args": False})
+@click.command(cls=GlobalOptionsCommand, context_settings={"allow_interspersed_args": False})
 @click.option(
     "--engine",
     type=click.Choice([AUTO, TORCH, MLX]),
@@ -110,10 +110,10 @@ def _leave_terminal(writer: int) -> None:
 
 async def _shown(invocation: Invocation, wanted: LaunchRequest) -> int:
     from jupiterd.ctl.launch.described import dry_run_lines, launch_document
-    from jupiterd.ctl.launch.places import Opening, prepare
+    from jupiterd.ctl.launch.places import AttemptOpening, prepare
 
     async with AsyncExitStack() as stack:
-        opening = Opening(Attempt("jupiter"))
+        opening = AttemptOpening(LaunchAttempt("jupiter"))
         prepared = await prepare(stack, invocation.state_dir, wanted, opening)
         document = launch_document(prepared)
         Console.of(invocation).show(document, lambda: dry_run_lines(prepared))

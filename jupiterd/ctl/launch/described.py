@@ -17,7 +17,7 @@ from jupiterd.ctl.launch.places import Prepared
 from jupiterd.ctl.launch.shipping import ship_lines
 from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import counted, plain
-from jupiterd.processes.script_plan import Place
+from jupiterd.processes.script_plan import MachinePart
 
 NOTHING = "nothing was started"
 
@@ -112,7 +112,7 @@ def _rank_lines(prepared: Prepared) -> Iterator[str]:
         yield plain("; ".join(parts))
 
 
-def _folder(prepared: Prepared, place: Place) -> str:
+def _folder(prepared: Prepared, place: MachinePart) -> str:
     """Return where it runs on a machine; empty where a folder is made for it."""
     if prepared.wanted.travelling is not None and place.node != prepared.own:
         return place.folder  # once it is known

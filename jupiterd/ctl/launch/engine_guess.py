@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.ctl.launch.local_imports import Imports, local_imports, module_file
-from jupiterd.ctl.launch.program import Program
+from jupiterd.ctl.launch.program import CommandLine
 from jupiterd.processes.script_plan import MLX, TORCH
 
 ASK_TIMEOUT_S: Final = 10.0
@@ -44,7 +44,7 @@ def guess_engine(imports: Imports, folder: Path) -> EngineGuess:
     return EngineGuess(engine, f"{shown} imports it")
 
 
-def imports_of(program: Program, folder: Path, python: str) -> Imports:
+def imports_of(program: CommandLine, folder: Path, python: str) -> Imports:
     """Return what a program imports; nothing where it isn't known which file runs.
 
     A module that isn't below the folder is looked for where this Python finds it, and followed

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from jupiterd.ctl.launch.program import Program
+from jupiterd.ctl.launch.program import CommandLine
 from jupiterd.errors import UsageError
 
 JUPITER: Final = "jupiter"
@@ -33,7 +33,7 @@ class Interpreter:
 
 
 def choose_interpreter(
-    wanted: str, program: Program, folder: Path, environment: Mapping[str, str]
+    wanted: str, program: CommandLine, folder: Path, environment: Mapping[str, str]
 ) -> Interpreter | None:
     """Return the Python of a command; None where the command isn't one of Python's.
 
@@ -64,7 +64,7 @@ def choose_interpreter(
     return _of_shell(program, environment)
 
 
-def with_interpreter(program: Program, interpreter: Interpreter | None) -> Program:
+def with_interpreter(program: CommandLine, interpreter: Interpreter | None) -> CommandLine:
     """Return the command with its Python named in full."""
     if interpreter is None:
         return program
@@ -76,7 +76,7 @@ def own_interpreter(reason: str) -> Interpreter:
     return Interpreter(sys.executable, is_own=True, reason=reason)
 
 
-def _of_shell(program: Program, environment: Mapping[str, str]) -> Interpreter:
+def _of_shell(program: CommandLine, environment: Mapping[str, str]) -> Interpreter:
     """Return the one of the active environment; else what the shell's path says, or our own."""
     name = next((name for name in ENVIRONMENTS if environment.get(name)), "")
     if name and name == ENVIRONMENTS[0] and not _is_in(environment[name], program.argv[0]):

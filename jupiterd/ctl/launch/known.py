@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from jupiterd.ctl.commands import Command
+from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.launch.known_rows import KnownLaunch, found_in, row_of, table_of
 from jupiterd.ctl.launch.rank_output import RankOutput
@@ -36,7 +36,7 @@ LOOK_S: Final = 0.1
 STOP_TIMEOUT_S: Final = 20.0
 
 
-@click.command("list", cls=Command)
+@click.command("list", cls=GlobalOptionsCommand)
 @click.pass_obj
 def list_launches(invocation: Invocation) -> None:
     """List the launches that were typed on this machine, and the parts of others that run here.
@@ -54,7 +54,7 @@ def list_launches(invocation: Invocation) -> None:
     Console.of(invocation).show_list(document, "launches", lambda: table_of(rows, now_s))
 
 
-@click.command("logs", cls=Command)
+@click.command("logs", cls=GlobalOptionsCommand)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the launch ends.")
 @click.option("--rank", type=int, multiple=True, metavar="N", help="Of this rank; may be repeated.")
 @click.argument("launch", default="")
@@ -79,7 +79,7 @@ def logs(
         asyncio.run(_show(known, output, console, is_followed=follow))
 
 
-@click.command("stop", cls=Command)
+@click.command("stop", cls=GlobalOptionsCommand)
 @click.argument("launch")
 @dry_run
 @click.pass_obj
@@ -170,7 +170,7 @@ async def _stop(known: KnownLaunch) -> None:
         TimedOutError: it takes too long.
     """
     if known.part is not None:
-        known.part.tell("end", "its machine's owner ended it")
+        known.part.send("end", "its machine's owner ended it")
     elif known.pid:
         with suppress(ProcessLookupError):
             os.kill(known.pid, signal.SIGINT)

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from jupiterd.formats import duration, plain, table
 from jupiterd.processes.scripts.events import Over
-from jupiterd.processes.scripts.machine_share import Description, MachineShare, parts_in
-from jupiterd.processes.scripts.record import Launch, Record, records_in
+from jupiterd.processes.scripts.machine_share import MachineShare, ShareDescription, parts_in
+from jupiterd.processes.scripts.record import Launch, LaunchRecord, records_in
 
 HEADERS: Final = ("ID", "STATE", "AGE", "WHERE", "RANKS", "COMMAND")
 EMPTY: Final = "nothing was launched here in the last days"
@@ -28,10 +28,10 @@ class KnownLaunch:
     """One launch, or the part of one that was typed elsewhere."""
 
     folder: Path
-    record: Record | None
+    record: LaunchRecord | None
     launch: Launch | None
     part: MachineShare | None
-    description: Description | None
+    description: ShareDescription | None
 
     @property
     def id(self) -> str:

@@ -16,7 +16,7 @@ from jupiterd.ctl.launch.interpreter import Interpreter, choose_interpreter, wit
 from jupiterd.ctl.launch.nearby_files import nearby_files
 from jupiterd.ctl.launch.options.life import life_of
 from jupiterd.ctl.launch.options.ports import open_ports_of
-from jupiterd.ctl.launch.program import Program, read_program
+from jupiterd.ctl.launch.program import CommandLine, read_program
 from jupiterd.ctl.launch.working_folder import WorkingFolder, working_folder
 from jupiterd.errors import UsageError
 from jupiterd.processes.script_plan import PortRange, threads_of
@@ -33,7 +33,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class LaunchRequest:
     """What the command line requests, and what is found out here before anything runs."""
 
-    program: Program
+    program: CommandLine
     interpreter: Interpreter | None
     """None where the command isn't one of Python's."""
     engine: EngineGuess
@@ -193,7 +193,7 @@ def _travelling(folder: Path, nodes: str, options: Mapping[str, Any]) -> Working
     return working_folder(folder, options["ship_also"], options["ship_limit"])
 
 
-def _below(program: Program, folder: Path) -> Program:
+def _below(program: CommandLine, folder: Path) -> CommandLine:
     """Name the script relative to the folder that travels: it lies elsewhere there."""
     if not program.script:
         return program

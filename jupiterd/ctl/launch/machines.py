@@ -24,7 +24,7 @@ PYTHON: Final = "Python"
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineAnswer:
     """One machine's answer."""
 
     name: str
@@ -38,7 +38,7 @@ class Machine:
     """Of the file that is run."""
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any]) -> "Machine":
+    def of(cls, answer: Mapping[str, Any]) -> "MachineAnswer":
         """Read one answer of `script.prepare`."""
         python = str(answer.get("python_version") or "")
         packages: Mapping[str, Any] = answer.get("packages") or {}
@@ -54,7 +54,7 @@ class Machine:
         )
 
 
-def check_alike(wanted: "LaunchRequest", machines: Sequence[Machine]) -> None:
+def check_alike(wanted: "LaunchRequest", machines: Sequence[MachineAnswer]) -> None:
     """Refuse a launch whose ranks would run different code: they would wait for each other.
 
     Raises:
@@ -79,7 +79,7 @@ def check_alike(wanted: "LaunchRequest", machines: Sequence[Machine]) -> None:
             )
 
 
-def nearby_differences(wanted: "LaunchRequest", machines: Sequence[Machine]) -> list[str]:
+def nearby_differences(wanted: "LaunchRequest", machines: Sequence[MachineAnswer]) -> list[str]:
     """Say which files that may be loaded at run time aren't the same on other machines.
 
     One that is missing there will be missed aloud, but for what the command itself names.
@@ -109,7 +109,7 @@ def _shown(files: Sequence[str]) -> str:
     return f"{shown} and {counted(more, 'more file')}" if more > 0 else shown
 
 
-def version_differences(machines: Sequence[Machine]) -> list[str]:
+def version_differences(machines: Sequence[MachineAnswer]) -> list[str]:
     """Say which Pythons and frameworks aren't of the same version everywhere."""
     answered = [machine for machine in machines if machine.versions]
     names = dict.fromkeys(name for machine in answered for name in machine.versions)
@@ -124,7 +124,7 @@ def version_differences(machines: Sequence[Machine]) -> list[str]:
     return lines
 
 
-def variable_differences(wanted: "LaunchRequest", machines: Sequence[Machine]) -> list[str]:
+def variable_differences(wanted: "LaunchRequest", machines: Sequence[MachineAnswer]) -> list[str]:
     """Say which variables that matter aren't the same everywhere, and what helps."""
     if len(machines) < 2:
         return []

@@ -14,12 +14,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jupiterd.ctl.launch.machines import Machine, check_alike
+from jupiterd.ctl.launch.machines import MachineAnswer, check_alike
 from jupiterd.ctl.launch.site import Site
 from jupiterd.errors import JupiterError
 from jupiterd.hardware.script_devices import script_devices
 from jupiterd.processes.script import ScriptGroup, free_ports, start_script
-from jupiterd.processes.script_plan import MLX, Attempt, Place, ScriptOrder, orders, ring_ports
+from jupiterd.processes.script_plan import (
+    MLX,
+    LaunchAttempt,
+    MachinePart,
+    ScriptOrder,
+    orders,
+    ring_ports,
+)
 from jupiterd.processes.scripts.by_machine import Devices
 from jupiterd.processor_limits import usable_cores
 from jupiterd.protocol.commands.script_commands import NoteKnocks
@@ -42,7 +49,7 @@ class LocalSite:
     """The ranks that jupiterctl runs itself."""
 
     def __init__(
-        self, place: Place, group: ScriptGroup, channel: "ControlChannel | None" = None
+        self, place: MachinePart, group: ScriptGroup, channel: "ControlChannel | None" = None
     ) -> None:
         """Take the ranks; `channel`: to the daemon that gets reports of knocks, if there is one."""
         self.name = place.name
@@ -81,10 +88,10 @@ class LocalSite:
 
 
 @dataclass(frozen=True)
-class Opening:
+class AttemptOpening:
     """How a try of a launch is followed: by which id, and with which terminal."""
 
-    attempt: Attempt
+    attempt: LaunchAttempt
     id: str = ""
     """Of the launch."""
     window: tuple[int, int] = (0, 0)
@@ -96,8 +103,8 @@ class Prepared:
     """A launch of which everything is known, and nothing runs yet."""
 
     wanted: "LaunchRequest"
-    places: tuple[Place, ...]
-    machines: tuple[Machine, ...]
+    places: tuple[MachinePart, ...]
+    machines: tuple[MachineAnswer, ...]
     orders: tuple[ScriptOrder, ...]
     own: str = ""
     """The id of this machine; empty where nobody else takes part."""
@@ -105,7 +112,7 @@ class Prepared:
 
 
 async def prepare(
-    stack: AsyncExitStack, state_dir: Path, wanted: "LaunchRequest", opening: Opening
+    stack: AsyncExitStack, state_dir: Path, wanted: "LaunchRequest", opening: AttemptOpening
 ) -> Prepared:
     """Find out where the ranks run, and whether they can.
 
@@ -121,7 +128,7 @@ async def prepare(
     channel = await stack.enter_async_context(ControlChannel(state_dir))
     question = wanted.question(os.environ)
     found = await channel.execute(question.VERB, question.to_plain())
-    machines = tuple(map(Machine.of, found["places"]))
+    machines = tuple(map(MachineAnswer.of, found["places"]))
     check_alike(wanted, machines)
     places = tuple(_place(row, wanted) for row in found["places"])
     wanted.program.check_ranks(sum(place.processes for place in places))
@@ -130,12 +137,12 @@ async def prepare(
 
 
 def _orders(
-    wanted: "LaunchRequest", places: Sequence[Place], opening: Opening
+    wanted: "LaunchRequest", places: Sequence[MachinePart], opening: AttemptOpening
 ) -> tuple[ScriptOrder, ...]:
     folder, engine, attempt = str(wanted.folder), wanted.engine.engine, opening.attempt
-    made = orders(places, wanted.argv, folder, engine, attempt, wanted.variables)
+    found = orders(places, wanted.argv, folder, engine, attempt, wanted.variables)
     followed = Followed(f"{opening.id}.{attempt.restart}", wanted.cut_timeout_s, opening.window)
-    return tuple(replace(followed.added_to(order), open_ports=wanted.open_ports) for order in made)
+    return tuple(replace(followed.added_to(order), open_ports=wanted.open_ports) for order in found)
 
 
 @dataclass(frozen=True)
@@ -172,8 +179,8 @@ async def open_sites(
     ]
 
 
-def _place(row: "Mapping[str, Any]", wanted: "LaunchRequest") -> Place:
-    return Place(
+def _place(row: "Mapping[str, Any]", wanted: "LaunchRequest") -> MachinePart:
+    return MachinePart(
         node=str(row["node"]),
         name=str(row["name"]),
         host=str(row["host"]),
@@ -192,20 +199,20 @@ def _place(row: "Mapping[str, Any]", wanted: "LaunchRequest") -> Place:
 
 
 async def _open_here(
-    stack: AsyncExitStack, place: Place, order: ScriptOrder, channel: "ControlChannel | None"
+    stack: AsyncExitStack, place: MachinePart, order: ScriptOrder, channel: "ControlChannel | None"
 ) -> Site:
     group = await stack.enter_async_context(start_script(order, os.environ))
     return LocalSite(place, group, channel)
 
 
-def place_here(wanted: "LaunchRequest") -> tuple[Place, Machine]:
+def place_here(wanted: "LaunchRequest") -> tuple[MachinePart, MachineAnswer]:
     """Return this machine's part where nobody else takes part: all stays on loopback."""
     engine = wanted.engine.engine
     requested = Devices.parse(wanted.devices).everywhere
     devices = script_devices(requested, _gpus(engine), engine)
     processes = wanted.processes or (1 if engine == MLX else max(1, len(devices.usable)))
     ports = free_ports(LOOPBACK, 1 + ring_ports(engine, processes))
-    place = Place(
+    place = MachinePart(
         node="",
         name=HERE,
         host=LOOPBACK,
@@ -216,7 +223,7 @@ def place_here(wanted: "LaunchRequest") -> tuple[Place, Machine]:
         visible_devices=devices.visible,
         gpus=devices.used_by(processes),
     )
-    return place, Machine(HERE)
+    return place, MachineAnswer(HERE)
 
 
 def _gpus(engine: str) -> "Sequence[Gpu]":

@@ -28,7 +28,7 @@ _MEETING: Final = frozenset({"--rdzv-backend", "--rdzv-endpoint"})
 
 
 @dataclass(frozen=True)
-class Program:
+class CommandLine:
     """A command line, as far as it is understood."""
 
     argv: tuple[str, ...]
@@ -80,7 +80,7 @@ class Program:
         return self.is_python and "/" not in self.argv[0]
 
 
-def read_program(argv: Sequence[str], folder: Path) -> Program:
+def read_program(argv: Sequence[str], folder: Path) -> CommandLine:
     """Return what a command runs in a folder; a script that is named alone is run by `python`.
 
     Raises:
@@ -89,7 +89,7 @@ def read_program(argv: Sequence[str], folder: Path) -> Program:
     is_alone = argv[0].endswith(".py")
     argv = ("python", *argv) if is_alone else tuple(argv)
     module = module_of(argv) if is_python(argv[0]) else ""
-    return Program(argv, script_of(argv, folder), module, is_alone)
+    return CommandLine(argv, script_of(argv, folder), module, is_alone)
 
 
 def script_of(argv: Sequence[str], folder: Path) -> str:

@@ -18,7 +18,7 @@ from jupiterd.processes.scripts.events import Over
 from jupiterd.processes.scripts.record import (
     LAUNCHES,
     Launch,
-    Record,
+    LaunchRecord,
     can_record,
     forget_old_records,
     records_in,
@@ -36,7 +36,7 @@ class Recording:
         self.events: EventWriter | None = None
         self._wanted = wanted
         self._began_s = _now_s()
-        self._record: Record | None = None
+        self._record: LaunchRecord | None = None
 
     def open(self, stack: ExitStack, state_dir: Path) -> None:
         """Begin the record, where there is a place for it.
@@ -52,7 +52,7 @@ class Recording:
                 )
             return
         with suppress(OSError):
-            record = Record(state_dir / LAUNCHES / self.id)
+            record = LaunchRecord(state_dir / LAUNCHES / self.id)
             stack.callback(os.close, record.hold())
             forget_old_records(records_in(state_dir), _now_s())
             self.events = EventWriter(record.folder)
@@ -89,9 +89,9 @@ class Recording:
 def recording(wanted: "LaunchRequest", state_dir: Path) -> Generator[Recording]:
     """Write down a launch for as long as the context is open."""
     with ExitStack() as stack:
-        made = Recording(wanted)
-        made.open(stack, state_dir)
-        yield made
+        record = Recording(wanted)
+        record.open(stack, state_dir)
+        yield record
 
 
 def _now_s() -> float:

@@ -18,7 +18,7 @@ from jupiterd.errors import (
     from_wire,
 )
 from jupiterd.processes.script_messages import event_from_proto, order_to_proto, window_to_proto
-from jupiterd.processes.script_plan import Place, ScriptOrder
+from jupiterd.processes.script_plan import MachinePart, ScriptOrder
 from jupiterd.processes.scripts.events import Ended, Over, ScriptEvent
 from jupiterd.processes.scripts.script_supervisor import RECONNECT_S
 from jupiterd.rpc.script_pb2 import ScriptAsked, ScriptFollow, ScriptRequest
@@ -46,7 +46,7 @@ class RemoteSite:
     """The ranks on one other machine."""
 
     def __init__(
-        self, channel: "ControlChannel", place: Place, order: ScriptOrder, notify: Notify
+        self, channel: "ControlChannel", place: MachinePart, order: ScriptOrder, notify: Notify
     ) -> None:
         self.name = place.name
         self.processes = place.processes
@@ -58,7 +58,7 @@ class RemoteSite:
         self._running = {rank.rank for rank in order.ranks}
         self._requests: asyncio.Queue[ScriptRequest] = asyncio.Queue()
         self._offset = 0
-        self._has_begun = self._is_silence_reported = self._is_given_up = False
+        self._has_begun = self._is_silence_reported = self._is_abandoned = False
         self._last_message_s = time.monotonic()
         self._signalled: tuple[float, ScriptRequest] | None = None
         self._listening: asyncio.Timeout | None = None
@@ -98,7 +98,7 @@ class RemoteSite:
 
     def give_up(self) -> None:
         """Wait for them no more where they can't be reached: they end by themselves."""
-        self._is_given_up = True
+        self._is_abandoned = True
         if self._listening is not None and not self._keeps_parts:
             self._listening.reschedule(asyncio.get_running_loop().time())
 
@@ -172,7 +172,7 @@ class RemoteSite:
                 f"{self.name} can't be reached any more: {why}",
                 "its ranks ended with the call; a newer jupiterd there outlasts a cut network",
             )
-        if self._is_given_up:
+        if self._is_abandoned:
             raise PeerUnreachableError(
                 f"{self.name} can't be reached: {why}",
                 f"its ranks end there by themselves within {limit_s + RECONNECT_S:.0f} s",

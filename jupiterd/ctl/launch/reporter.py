@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jupiterd.ctl.launch.result import LaunchResult
 
 
-class Output(Protocol):
+class LaunchOutput(Protocol):
     """Shows what ranks print."""
 
     def is_shown(self, rank: int) -> bool:
@@ -62,7 +62,7 @@ class LaunchReporter:
 
     def __init__(
         self,
-        output: Output,
+        output: LaunchOutput,
         console: Console,
         events: EventWriter | None = None,
         *,
@@ -115,9 +115,9 @@ class LaunchReporter:
             if not self._is_failure_reported:
                 self._is_failure_reported = True
                 why = "nobody reads it any more" if error.errno == errno.EPIPE else error.strerror
-                kept = "; jupiterctl launch logs shows it" if self._events is not None else ""
+                where = "; jupiterctl launch logs shows it" if self._events is not None else ""
                 self.notice(
-                    f"what the ranks print can't be written ({why}); the script goes on{kept}"
+                    f"what the ranks print can't be written ({why}); the script goes on{where}"
                 )
 
     def show_result(self, status: int, reason: str) -> None:

@@ -33,7 +33,7 @@ ENDED_ALONE_S: Final = 15.0
 
 
 @dataclass(frozen=True)
-class Failure:
+class LaunchFailure:
     """What ended a run."""
 
     status: int
@@ -52,11 +52,11 @@ class LaunchRun:
         self._reporter = reporter
         self._running = set(range(ranks))
         self._done: list[str] = []
-        self._failure: Failure | None = None
+        self._failure: LaunchFailure | None = None
         self._ladder: asyncio.Task[None] | None = None
         self._alone: asyncio.TimerHandle | None = None
 
-    async def run(self) -> Failure | None:
+    async def run(self) -> LaunchFailure | None:
         """Return what failed first, once nothing runs any more; None where nothing did."""
         loop = asyncio.get_running_loop()
         taken = [s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if not _is_ignored(s)]
@@ -81,13 +81,13 @@ class LaunchRun:
             self._check_ends(site, ranks)
         except JupiterError as error:
             self._reporter.notice(f"{error.message}\n\nhint: {error.hint}")
-            self._fail(Failure(LOST, f"the ranks on {site.name} are lost"))
+            self._fail(LaunchFailure(LOST, f"the ranks on {site.name} are lost"))
 
     def _check_ends(self, site: Site, ranks: range) -> None:
         """Fail where a site's events ended without the end of a rank: it may have failed."""
         if without_end := sorted(self._running.intersection(ranks)):
             named = ", ".join(f"rank {rank}" for rank in without_end)
-            self._fail(Failure(LOST, f"how {named}{self._where(site)} ended isn't known"))
+            self._fail(LaunchFailure(LOST, f"how {named}{self._where(site)} ended isn't known"))
 
     def _note(self, site: Site, event: ScriptEvent) -> None:
         self._reporter.take(event, site.name)
@@ -99,15 +99,15 @@ class LaunchRun:
             case Ending(reason):
                 self._ended_there(f"{site.name} ended its ranks: {reason}")
             case Over(reason) if reason and self._failure is None:
-                self._fail(Failure(LOST, f"{site.name} ended its ranks: {reason}"))
+                self._fail(LaunchFailure(LOST, f"{site.name} ended its ranks: {reason}"))
             case _:
                 pass
 
     def _ended_there(self, words: str) -> None:
         """Somebody stopped it: a rank that fails meanwhile fails by that, and is no reason."""
         if self._failure is not None and self._failure.rank is not None:
-            self._failure = Failure(LOST, words)
-        self._fail(Failure(LOST, words))
+            self._failure = LaunchFailure(LOST, words)
+        self._fail(LaunchFailure(LOST, words))
 
     def _where(self, site: Site) -> str:
         return f" on {site.name}" if len(self._sites) > 1 else ""
@@ -122,7 +122,7 @@ class LaunchRun:
     def _rank_ended(self, rank: int, status: int, where: str) -> None:
         self._running.discard(rank)
         if status:
-            self._fail(Failure(status, f"rank {rank}{where} {ending(status)}", rank))
+            self._fail(LaunchFailure(status, f"rank {rank}{where} {ending(status)}", rank))
             return
         self._done.append(f"rank {rank}{where}")
         self._let_alone()
@@ -143,7 +143,7 @@ class LaunchRun:
                 f"ended with status 0 for {ENDED_ALONE_S:.0f} s: {done}; still at work: {left}"
             )
 
-    def _fail(self, failure: Failure) -> None:
+    def _fail(self, failure: LaunchFailure) -> None:
         if self._failure is None:
             self._failure = failure
             self._climb(FAILURE_LADDER)
@@ -156,7 +156,7 @@ class LaunchRun:
                 self._climb(FAILURE_LADDER[-1:])
             return
         words = f"stopped by {signal.Signals(number).name}"
-        self._failure = Failure(STATUS_OF_SIGNAL + number, words)
+        self._failure = LaunchFailure(STATUS_OF_SIGNAL + number, words)
         self._climb(INTERRUPT_LADDER if number in GENTLE else FAILURE_LADDER)
         with suppress(OSError):  # the terminal may be what has gone
             self._reporter.notice("stopping; press Ctrl-C again to end everything at once")

@@ -9,12 +9,12 @@ from typing import Final
 
 from jupiterd.ctl.launch.places import Prepared
 from jupiterd.formats import counted, plain, size
-from jupiterd.processes.script_plan import Place, ScriptOrder
+from jupiterd.processes.script_plan import MachinePart, ScriptOrder
 from jupiterd.processes.scripts.run_names import folder_of_run, run_name
 from jupiterd.protocol.commands.script_commands import ShipFolder
 
 SHIP_TIMEOUT_S: Final = 960.0
-KEPT: Final = "7 days"
+RETAINED: Final = "7 days"
 SHOWN: Final = 3
 
 
@@ -38,7 +38,7 @@ async def shipped(prepared: Prepared, notify: Callable[[str], None]) -> Prepared
     )
     done = await channel.execute(ship.VERB, ship.to_plain(), SHIP_TIMEOUT_S)
     by_node = {str(each["node"]): each for each in done["places"]}
-    places, orders = list[Place](), list[ScriptOrder]()
+    places, orders = list[MachinePart](), list[ScriptOrder]()
     for place, order in zip(prepared.places, prepared.orders, strict=True):
         answer = by_node.get(place.node)
         if answer is None:
@@ -49,7 +49,7 @@ async def shipped(prepared: Prepared, notify: Callable[[str], None]) -> Prepared
         new = size(int(answer["fetched_bytes"]))
         notify(
             f"{plain(place.name)} fetched {new} of it, and runs it in {plain(folder_there)}, "
-            f"which is kept for {KEPT}"
+            f"which is kept for {RETAINED}"
         )
         places.append(replace(place, folder=folder_there))
         orders.append(replace(order, folder="", shipped=str(done["artifact"])))

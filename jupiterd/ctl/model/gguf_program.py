@@ -35,10 +35,10 @@ def main() -> None:
 
 def _built(*parts: Any, **keywords: Any) -> type:
     """Make a class as Python does, and wrap its SPLITTING_METHOD if it has one."""
-    made: type = _build_class(*parts, **keywords)
-    if SPLITTING_METHOD in vars(made):
-        setattr(made, SPLITTING_METHOD, _knowing(vars(made)[SPLITTING_METHOD]))
-    return made
+    built: type = _build_class(*parts, **keywords)
+    if SPLITTING_METHOD in vars(built):
+        setattr(built, SPLITTING_METHOD, _knowing(vars(built)[SPLITTING_METHOD]))
+    return built
 
 
 def _knowing(original: Callable[..., str]) -> Callable[..., str]:

@@ -49,7 +49,7 @@ class CardFacts:
     """What the folder is called."""
     marks: SpecialTokens
     """The token that begins a text, and whether it is a chat model."""
-    made_by: str = ""
+    gguf_maker: str = ""
     """Who has made a GGUF file."""
 
 
@@ -124,7 +124,7 @@ def _loading(facts: CardFacts) -> Iterator[str]:
         yield f"llama-cli -m {facts.folder}/model.gguf {talks}-p {said}"
         yield "```"
         yield ""
-        yield f"{facts.made_by} made it: {_ROUNDED if facts.made_by == HERE else _CONVERTED}"
+        yield f"{facts.gguf_maker} made it: {_ROUNDED if facts.gguf_maker == HERE else _CONVERTED}"
         yield ""
         yield from _talk(facts.marks)
         return
@@ -231,8 +231,8 @@ _COUNTED = (("tokens", "tokens"), ("documents", "samples"), ("bytes", "bytes of 
 
 
 def _synthetic(data: Document, contents: Document) -> Iterator[str]:
-    made = int(data.get("synthetic_documents") or 0)
-    if not made:
+    synthetic = int(data.get("synthetic_documents") or 0)
+    if not synthetic:
         yield "All of it is real text; none is synthetic."
         return
     whole = int(data.get("documents") or 0)
@@ -241,7 +241,7 @@ def _synthetic(data: Document, contents: Document) -> Iterator[str]:
         share = 100 * contents["synthetic_bytes"] / contents["bytes"]
         by_bytes = f", {share:.1f} % of the bytes"
     yield (
-        f"{made:,} of {counted(whole, 'sample')} {'is' if made == 1 else 'are'} synthetic"
+        f"{synthetic:,} of {counted(whole, 'sample')} {'is' if synthetic == 1 else 'are'} synthetic"
         f"{by_bytes}. Each was made from a real document of the same sources, and real text was "
         "never left out for it."
     )

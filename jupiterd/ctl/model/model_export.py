@@ -124,15 +124,17 @@ def _fill(
     stored = Path(model["files_at"])
     weights = read_weights(stored)
     config = _config(stored)
-    made_by = ""
+    gguf_maker = ""
     if form == "gguf":
-        made_by = _convert(converter, stored, config, draft, str(model["name"]))
+        gguf_maker = _convert(converter, stored, config, draft, str(model["name"]))
     else:
         _copy(stored, config, draft)
     record = {name: value for name, value in model.items() if name not in _OF_THIS_MACHINE}
     _write_json(draft / RECORD_FILE, record)
     sizes = _sizes(draft)
-    facts = CardFacts(model, form, config, weights, sizes, to.name, exported_marks(stored), made_by)
+    facts = CardFacts(
+        model, form, config, weights, sizes, to.name, exported_marks(stored), gguf_maker
+    )
     (draft / CARD_FILE).write_text(card(facts), encoding="utf-8")
     return ExportedModel(to, form, weights.parameters, _sizes(draft))
 
@@ -147,9 +149,9 @@ def _convert(
     source = draft / "hf"
     source.mkdir()
     _copy(stored, config, source)
-    made_by = make_gguf(converter, source, config, draft / GGUF_FILE, name)
+    gguf_maker = make_gguf(converter, source, config, draft / GGUF_FILE, name)
     shutil.rmtree(source)
-    return made_by
+    return gguf_maker
 
 
 def _copy(stored: Path, config: Mapping[str, Any], folder: Path) -> None:

@@ -22,7 +22,7 @@ ANSWER_TIMEOUT_S = 1.0
 Values = Callable[[Path], Iterable[str]]
 
 
-class Named(StringParamType):
+class NameParamType(StringParamType):
     """A text that is the name of something that there is; any other text is taken, too."""
 
     def __init__(self, values: Values, paths: str = "") -> None:
@@ -106,18 +106,18 @@ def _none(_: Path) -> Iterable[str]:
     return ()
 
 
-_OF: Mapping[str, Named] = {
-    "domain": Named(_domains, "file"),
-    "size": Named(_sizes),
-    "node": Named(_nodes),
-    "nodes": Named(_nodes_or_all),
-    "model": Named(_models, "dir"),
-    "cycle": Named(_cycles),
-    "run": Named(_data),
-    "data": Named(_data, "dir"),
-    "language": Named(_languages),
-    "generator": Named(_none, "dir"),
-    "init": Named(_none, "dir"),
-    "source": Named(_none, "dir"),
+_OF: Mapping[str, NameParamType] = {
+    "domain": NameParamType(_domains, "file"),
+    "size": NameParamType(_sizes),
+    "node": NameParamType(_nodes),
+    "nodes": NameParamType(_nodes_or_all),
+    "model": NameParamType(_models, "dir"),
+    "cycle": NameParamType(_cycles),
+    "run": NameParamType(_data),
+    "data": NameParamType(_data, "dir"),
+    "language": NameParamType(_languages),
+    "generator": NameParamType(_none, "dir"),
+    "init": NameParamType(_none, "dir"),
+    "source": NameParamType(_none, "dir"),
 }
 """Name of a parameter -> what it names."""

@@ -103,8 +103,8 @@ def _audit_lines(each: Row) -> list[str]:
         lines += _outer_lines(each)
         if each["kind"] != "cycle" or not each["checkpoints"]:
             return lines
-    read, made = each["checkpoints_read"], each["checkpoints"]
-    return [*lines, f"  {read} of {counted(made, 'checkpoint')} read on this node"]
+    read, written = each["checkpoints_read"], each["checkpoints"]
+    return [*lines, f"  {read} of {counted(written, 'checkpoint')} read on this node"]
 
 
 def _trunk_lines(part: Row) -> Iterator[str]:

@@ -89,10 +89,10 @@ def _data(data: Row | None) -> Iterator[str]:
     if data is None:
         return
     contents: Row = data.get("contents") or {}
-    made = contents.get("synthetic_bytes")
+    synthetic_bytes = contents.get("synthetic_bytes")
     share = ""
-    if made is not None and contents.get("bytes"):
-        share = f", {100 * made / contents['bytes']:.1f} % of the bytes synthetic"
+    if synthetic_bytes is not None and contents.get("bytes"):
+        share = f", {100 * synthetic_bytes / contents['bytes']:.1f} % of the bytes synthetic"
     counts = ", ".join(
         f"{int(data[name]):,} {noun}"
         for name, noun in (("tokens", "tokens"), ("documents", "samples"))

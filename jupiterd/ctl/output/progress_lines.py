@@ -86,7 +86,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PrintedProgress:
     """What has been printed so far."""
 
     started: frozenset[PhaseKey] = frozenset()
@@ -104,7 +104,9 @@ class Shown:
     """The running phase of which that line was, and how much of it was done."""
 
 
-def next_lines(shown: Shown, cycle: Cycle, now_s: float) -> tuple[Shown, list[Line]]:
+def next_lines(
+    shown: PrintedProgress, cycle: Cycle, now_s: float
+) -> tuple[PrintedProgress, list[Line]]:
     """Return what is new in the document since `shown`, and what has been shown then.
 
     Args:
@@ -131,7 +133,7 @@ def final_lines(cycle: Cycle) -> list[str]:
     """Return the lines that end a run; scripts rely on the keys of the last three."""
     verdicts = cycle.get("verdicts") or [{}]
     last = verdicts[-1]
-    judged = last.get("verdict") or (NONE if is_cycle(cycle) else _of_given_weights(cycle))
+    judged = last.get("verdict") or (NONE if is_cycle(cycle) else _tuning_end(cycle))
     return [
         *before_and_after(cycle),
         *next_commands(cycle),
@@ -190,7 +192,7 @@ def _ran_away(run: Cycle) -> list[str]:
     return [f"warning: {reason}: its loss ran away; start it again with a lower --lr"]
 
 
-def _of_given_weights(run: Cycle) -> str:
+def _tuning_end(run: Cycle) -> str:
     """Return what a training ends with that nobody judges: only given weights can get worse."""
     return WORSE if run.get("ended_worse") else NO_VERDICT
 
@@ -272,7 +274,7 @@ def cycle_summary(cycle: Cycle) -> str:
     return ", ".join(parts)
 
 
-def _waiting(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
+def _waiting(shown: PrintedProgress, cycle: Cycle, lines: list[Line]) -> PrintedProgress:
     is_waiting = cycle.get("state") == "waiting"
     if is_waiting and not shown.is_waiting:
         text = f"nobody leads just now; the {title(cycle)} goes on after the election"
@@ -297,7 +299,7 @@ def _unsure(cycle: Cycle, phases: Sequence[Row], verdicts: Mapping[int, Row]) ->
     return None if is_over or any(row["state"] == "running" for row in begun) else last
 
 
-def _events(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
+def _events(shown: PrintedProgress, cycle: Cycle, lines: list[Line]) -> PrintedProgress:
     for event in cycle.get("events", []):
         if event["seq"] not in shown.events:
             lines.append(Line(plain(event["text"])))
@@ -305,7 +307,9 @@ def _events(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
     return shown
 
 
-def _phase(shown: Shown, row: Row, now_s: float, lines: list[Line], head: str) -> Shown:
+def _phase(
+    shown: PrintedProgress, row: Row, now_s: float, lines: list[Line], head: str
+) -> PrintedProgress:
     key: PhaseKey = (row["round"], row["phase"])
     if row["state"] in {"done", "skipped", "failed"} and key not in shown.ended:
         lines.append(Line(f"{head}  {_ended(row)}"))

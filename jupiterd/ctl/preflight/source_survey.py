@@ -23,7 +23,7 @@ WITHIN_S = 10.0
 """What a look may take, all together."""
 RESERVE_S = 2.0
 """Of it, for starting the process and for adding up."""
-GIVEN_UP_AFTER_S = 40.0
+SILENCE_TIMEOUT_S = 40.0
 """A process that says nothing by then, on however busy a machine, is ended."""
 
 REPORT_EVERY_S = 0.2
@@ -105,7 +105,7 @@ def answer_of(
         )
         try:
             while looking.poll() is None:
-                if time.monotonic() - began_s > GIVEN_UP_AFTER_S:
+                if time.monotonic() - began_s > SILENCE_TIMEOUT_S:
                     return TOOK_TOO_LONG
                 on_line(_last_line(messages))
                 with suppress(subprocess.TimeoutExpired):

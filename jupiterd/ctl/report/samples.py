@@ -20,7 +20,7 @@ LOOKED_AT = 5000
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownSample:
     """One sample."""
 
     sample: Sample
@@ -35,11 +35,11 @@ class Chosen:
     """The samples of a round."""
 
     round: int
-    kept: tuple[Shown, ...] = ()
+    retained: tuple[ShownSample, ...] = ()
     """Synthetic ones."""
-    dropped: tuple[Shown, ...] = ()
+    dropped: tuple[ShownSample, ...] = ()
     """Synthetic ones."""
-    dropped_real: tuple[Shown, ...] = ()
+    dropped_real: tuple[ShownSample, ...] = ()
     is_readable: bool = True
     """Every folder that was named could be read."""
 
@@ -48,7 +48,7 @@ def choose(folders: Mapping[str, Any] | None) -> Chosen | None:
     """Return some samples of the folders that the daemon names; None where it names none."""
     if folders is None:
         return None
-    kept, dropped, made, parents = (
+    retained, dropped, generated, parents = (
         [Path(each) for each in folders.get(name) or ()]
         for name in ("kept", "dropped", "samples", "parents")
     )
@@ -58,10 +58,10 @@ def choose(folders: Mapping[str, Any] | None) -> Chosen | None:
             (pair for folder in dropped for pair in stored_drops(folder)),
             key=lambda pair: pair[0].id,
         )
-        places = [*parents, *kept]
+        places = [*parents, *retained]
         return Chosen(
             number,
-            tuple(islice(_kept(made, kept, places), SHOWN)),
+            tuple(islice(_retained(generated, retained, places), SHOWN)),
             tuple(islice(_dropped(drops, places), SHOWN)),
             tuple(_one_of_each_reason(drops)),
         )
@@ -69,26 +69,28 @@ def choose(folders: Mapping[str, Any] | None) -> Chosen | None:
         return Chosen(number, is_readable=False)
 
 
-def _kept(made: Iterable[Path], kept: list[Path], places: list[Path]) -> Iterator[Shown]:
+def _retained(
+    generated: Iterable[Path], retained: list[Path], places: list[Path]
+) -> Iterator[ShownSample]:
     """Yield made samples that stand among the kept ones."""
-    found = islice((sample for folder in made for sample in stored_samples(folder)), LOOKED_AT)
+    found = islice((sample for folder in generated for sample in stored_samples(folder)), LOOKED_AT)
     for sample in sorted(found, key=lambda sample: sample.id):
-        if _find(kept, sample.id) is not None:
-            yield Shown(sample, _parent(sample, places))
+        if _find(retained, sample.id) is not None:
+            yield ShownSample(sample, _parent(sample, places))
 
 
-def _dropped(drops: Iterable[tuple[Sample, str]], places: list[Path]) -> Iterator[Shown]:
+def _dropped(drops: Iterable[tuple[Sample, str]], places: list[Path]) -> Iterator[ShownSample]:
     for sample, reason in drops:
         if sample.kind == "synthetic":
-            yield Shown(sample, _parent(sample, places), reason)
+            yield ShownSample(sample, _parent(sample, places), reason)
 
 
-def _one_of_each_reason(drops: Iterable[tuple[Sample, str]]) -> list[Shown]:
+def _one_of_each_reason(drops: Iterable[tuple[Sample, str]]) -> list[ShownSample]:
     """Return the first real sample of each reason, of as many reasons as are shown."""
-    first: dict[str, Shown] = {}
+    first: dict[str, ShownSample] = {}
     for sample, reason in drops:
         if sample.kind == "real":
-            first.setdefault(reason, Shown(sample, None, reason))
+            first.setdefault(reason, ShownSample(sample, None, reason))
     return list(first.values())[:SHOWN]
 
 

@@ -10,7 +10,7 @@ from jupiterd.ctl.output.model_lines import training_lines
 from jupiterd.ctl.output.phase_lines import dropped_line, heavy_drop_lines
 from jupiterd.ctl.report.chart import Interval, Series, interval_chart, line_chart
 from jupiterd.ctl.report.html import Html, element, folded, joined, section, table
-from jupiterd.ctl.report.samples import Chosen, Shown
+from jupiterd.ctl.report.samples import Chosen, ShownSample
 from jupiterd.cycle.gate.shown_reason import shown_reason
 from jupiterd.cycle.rounds.explanation import explain
 from jupiterd.formats import duration
@@ -192,7 +192,7 @@ def samples(chosen: Chosen | None) -> Html:
         return section(title, element("p", "The files of the samples are damaged on this node."))
     parts: list[object] = [element("p", f"Of round {chosen.round}, by chance.", class_="soft")]
     for heading, found in (
-        ("Synthetic, kept", chosen.kept),
+        ("Synthetic, kept", chosen.retained),
         ("Synthetic, dropped", chosen.dropped),
         ("Real, dropped", chosen.dropped_real),
     ):
@@ -203,7 +203,7 @@ def samples(chosen: Chosen | None) -> Html:
 _NONE = element("p", "None.", class_="nothing")
 
 
-def _sample(shown: Shown) -> Html:
+def _sample(shown: ShownSample) -> Html:
     sample = shown.sample
     said = ", ".join(
         part
@@ -275,8 +275,8 @@ def _is_a_model(each: Document, role: str) -> bool:
 def _share(found: Document | None) -> str:
     """Return the share of a round's bytes that is synthetic."""
     contents: Document = (found or {}).get("contents") or {}
-    made, whole = contents.get("synthetic_bytes"), contents.get("bytes")
-    return "" if made is None or not whole else f"{100 * made / whole:.1f} %"
+    synthetic_bytes, whole = contents.get("synthetic_bytes"), contents.get("bytes")
+    return "" if synthetic_bytes is None or not whole else f"{100 * synthetic_bytes / whole:.1f} %"
 
 
 def _cut(words: str) -> str:

@@ -68,8 +68,8 @@ def both_lines(invocation: Invocation, text: str) -> list[str]:
     from jupiterd.ctl.calls import ask
 
     rows: Sequence[Mapping[str, Any]] = ask(invocation.state_dir, "data").get("data") or ()
-    made = (row for row in rows if row.get("name") == text and row.get("shards"))
-    newest = next(made, None)  # the document has the newest first
+    prepared = (row for row in rows if row.get("name") == text and row.get("shards"))
+    newest = next(prepared, None)  # the document has the newest first
     if newest is None:
         return []
     said = f"Reads the text in ./{plain(text)} again; the data set that was made of that name"

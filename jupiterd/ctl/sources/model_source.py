@@ -47,11 +47,11 @@ def _of_hub(model: HubModel, fetches: Fetches) -> dict[str, Any]:
     name = model.listing.name.model
     config, said = config_of(model.folder)
     check_architecture(str(model.listing.name), said)
-    fetches.add(model, partial(_check_what_came, str(model.listing.name), said))
+    fetches.add(model, partial(_check_download, str(model.listing.name), said))
     return {"model": name, "config": config, "weights_folder": str(model.folder)}
 
 
-def _check_what_came(name: str, said: Mapping[str, Any], folder: Path) -> None:
+def _check_download(name: str, said: Mapping[str, Any], folder: Path) -> None:
     if not check_folder(folder, said):
         raise UsageError(f"the model {name} has no safetensors, and nothing else is read")
 

@@ -18,7 +18,7 @@ from jupiterd.cycle.generation.server_protocol import (
     read_reply,
     request_body,
 )
-from jupiterd.cycle.templates.prompt import Written
+from jupiterd.cycle.templates.prompt import WrittenAnswer
 from jupiterd.errors import (
     GeneratorRefusedError,
     GeneratorUnreachableError,
@@ -67,7 +67,7 @@ def check_answers(url: str, model: str, listed: list[str]) -> str:
         case None:
             waited = f"took one short prompt, and hasn't answered it within {ANSWER_TIMEOUT_S:g} s"
             return f"{url} {waited}: {LATER}"
-        case Written():
+        case WrittenAnswer():
             return ""
         case Again(status=429, reason=reason):
             return f"{url} has too much to do ({reason}): {LATER}"

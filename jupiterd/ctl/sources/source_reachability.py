@@ -36,7 +36,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 @dataclass(frozen=True)
-class Reached:
+class SourceReach:
     """What came of one source."""
 
     name: str
@@ -46,7 +46,7 @@ class Reached:
     """Empty: it can be reached."""
 
 
-def reach(sources: Sequence[DataSource], timeout_s: float = TIMEOUT_S) -> list[Reached]:
+def reach(sources: Sequence[DataSource], timeout_s: float = TIMEOUT_S) -> list[SourceReach]:
     """Ask every source; return what came of each, in their order."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(partial(_reached, timeout_s=timeout_s), sources))
@@ -79,13 +79,13 @@ def where(source: DataSource) -> str:
             return "this machine's Python"
 
 
-def _reached(source: DataSource, timeout_s: float) -> Reached:
+def _reached(source: DataSource, timeout_s: float) -> SourceReach:
     try:
         _ask(source, timeout_s)
         problem = ""
     except UnreachableError as error:
         problem = str(error)
-    return Reached(source.name, source.kind, where(source), problem)
+    return SourceReach(source.name, source.kind, where(source), problem)
 
 
 def _ask(source: DataSource, timeout_s: float) -> None:

@@ -21,7 +21,7 @@ from jupiterd.ctl.output.progress_lines import (
     CYCLE,
     ENDED_STATES,
     TITLES,
-    Shown,
+    PrintedProgress,
     final_lines,
     next_lines,
     title,
@@ -151,7 +151,7 @@ class _Follower:
         self._answered = answered
         self._console = console
         self._cycle_id = cycle_id
-        self._shown = Shown()
+        self._shown = PrintedProgress()
         self._lost_since_s: float | None = None
         self._finished_s = 0.0
 

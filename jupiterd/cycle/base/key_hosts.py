@@ -76,18 +76,18 @@ def what_to_write(name: str, url: str) -> str:
     )
 
 
-def read_key_hosts(told: object) -> KeyHosts:
+def read_key_hosts(document: object) -> KeyHosts:
     """Read a mapping, or NAME=ADDRESS,... as an environment variable holds it.
 
     Raises:
         ValueError: it is none, or binds a key to what it can't be shown to.
     """
-    if isinstance(told, KeyHosts):
-        return told
-    if isinstance(told, str):
-        pairs = [part.strip().partition("=")[::2] for part in told.split(",") if part.strip()]
-    elif isinstance(told, Mapping):
-        mapping = cast("Mapping[object, object]", told)
+    if isinstance(document, KeyHosts):
+        return document
+    if isinstance(document, str):
+        pairs = [part.strip().partition("=")[::2] for part in document.split(",") if part.strip()]
+    elif isinstance(document, Mapping):
+        mapping = cast("Mapping[object, object]", document)
         pairs = [(str(name), str(url)) for name, url in mapping.items()]
     else:
         raise ValueError(f"expected a key's name and its host, such as {_EXAMPLE}")  # noqa: TRY004 - a wrong value

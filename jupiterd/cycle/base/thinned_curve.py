@@ -112,12 +112,16 @@ class ThinnedCurve:
 def read_line(text: str) -> CurveLine | None:
     """Return what a line says of the loss; None where it says nothing of it, or was torn."""
     try:
-        told = json.loads(text)
-        is_validation = told.get("val_loss") is not None
-        loss = float(told["val_loss"] if is_validation else told["loss"])
-        point = CurvePoint(int(told["step"]), loss, _whole(told, "tokens"), _number(told, "at_s"))
+        fields = json.loads(text)
+        is_validation = fields.get("val_loss") is not None
+        loss = float(fields["val_loss"] if is_validation else fields["loss"])
+        point = CurvePoint(
+            int(fields["step"]), loss, _whole(fields, "tokens"), _number(fields, "at_s")
+        )
         return (
-            CurveLine(point, is_validation, _whole(told, "round")) if math.isfinite(loss) else None
+            CurveLine(point, is_validation, _whole(fields, "round"))
+            if math.isfinite(loss)
+            else None
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -131,9 +135,9 @@ def thinned(points: Iterable[CurvePoint]) -> list[CurvePoint]:
     return list(curve.drawn().points)
 
 
-def _whole(told: dict[str, Any], name: str) -> int | None:
-    return None if told.get(name) is None else int(told[name])
+def _whole(fields: dict[str, Any], name: str) -> int | None:
+    return None if fields.get(name) is None else int(fields[name])
 
 
-def _number(told: dict[str, Any], name: str) -> float | None:
-    return None if told.get(name) is None else float(told[name])
+def _number(fields: dict[str, Any], name: str) -> float | None:
+    return None if fields.get(name) is None else float(fields[name])

@@ -37,7 +37,7 @@ class Committed:
 
 
 @dataclass(frozen=True)
-class Trained:
+class RoundTraining:
     """What a round trains on."""
 
     sequences: int
@@ -78,7 +78,9 @@ class RoundAudit:
 
 
 def audit(
-    line: Sequence[Committed], trained: Mapping[int, Trained], by_islands: Collection[int] = ()
+    line: Sequence[Committed],
+    trained: Mapping[int, RoundTraining],
+    by_islands: Collection[int] = (),
 ) -> tuple[RoundAudit, ...]:
     """Return a judgement of each round of a line, from its root on.
 
@@ -88,40 +90,40 @@ def audit(
     audits: list[RoundAudit] = []
     tokens_before = 0
     for number in rounds:
-        made = [each for each in line if each.round == number]
+        committed = [each for each in line if each.round == number]
         if number not in by_islands:
-            told = made[0].began_tokens
-            began_tokens = tokens_before if told is None else told
-            audits.append(_audit_round(made, trained.get(number), began_tokens))
-        tokens_before = made[-1].tokens
+            stated = committed[0].began_tokens
+            began_tokens = tokens_before if stated is None else stated
+            audits.append(_audit_round(committed, trained.get(number), began_tokens))
+        tokens_before = committed[-1].tokens
     return tuple(audits)
 
 
 def _audit_round(
-    made: Sequence[Committed], trained: Trained | None, tokens_before: int
+    committed: Sequence[Committed], trained: RoundTraining | None, tokens_before: int
 ) -> RoundAudit:
-    ranges, problems = _ranges(made)
+    ranges, problems = _ranges(committed)
     problems += _uncovered(ranges)
     if trained is None:
-        problems.append(f"round {made[0].round} has no manifest")
+        problems.append(f"round {committed[0].round} has no manifest")
     else:
-        problems += _miscounted(made, ranges, trained, tokens_before)
+        problems += _miscounted(committed, ranges, trained, tokens_before)
     return RoundAudit(
-        round=made[0].round,
+        round=committed[0].round,
         sequences=0 if trained is None else trained.sequences,
-        cursor=made[-1].cursor,
-        tokens=made[-1].tokens - tokens_before,
+        cursor=committed[-1].cursor,
+        tokens=committed[-1].tokens - tokens_before,
         began_tokens=tokens_before,
         ranges=tuple(ranges),
-        trunk_cursor=max((each.cursor for each in made if each.on_trunk), default=0),
+        trunk_cursor=max((each.cursor for each in committed if each.on_trunk), default=0),
         problems=tuple(problems),
     )
 
 
-def _ranges(made: Sequence[Committed]) -> tuple[list[Range], list[str]]:
+def _ranges(committed: Sequence[Committed]) -> tuple[list[Range], list[str]]:
     ranges: list[Range] = []
     problems: list[str] = []
-    for before, each in zip((None, *made), made, strict=False):
+    for before, each in zip((None, *committed), committed, strict=False):
         is_same_gang = before is not None and before.attempt == each.attempt
         first = before.cursor if before is not None and is_same_gang else each.began
         if first is None:
@@ -151,13 +153,16 @@ def _uncovered(ranges: Sequence[Range]) -> list[str]:
 
 
 def _miscounted(
-    made: Sequence[Committed], ranges: Sequence[Range], trained: Trained, tokens_before: int
+    committed: Sequence[Committed],
+    ranges: Sequence[Range],
+    trained: RoundTraining,
+    tokens_before: int,
 ) -> list[str]:
     """Return each checkpoint whose tokens aren't those of the ranges up to it."""
     problems: list[str] = []
     ends = {each.name: each for each in ranges}
     sequences = 0
-    for each in made:
+    for each in committed:
         added = ends.get(each.name)
         sequences += 0 if added is None else added.end - added.first
         counted = sequences * trained.seq_len

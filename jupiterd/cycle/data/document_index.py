@@ -22,7 +22,7 @@ _NUMBER = struct.Struct("<I")
 
 
 @dataclass(frozen=True)
-class Document:
+class DocumentSpan:
     """One document in the stream: the tokens [first, end), its end mark among them."""
 
     number: int
@@ -69,7 +69,7 @@ class DocumentIndex:
             raise CorruptArtifactError(f"{DOCUMENTS_FILE} isn't what it should be")
         self._data = data
 
-    def at(self, offset: int) -> Document | None:
+    def at(self, offset: int) -> DocumentSpan | None:
         """Return the document that the token belongs to; None beyond the stream."""
         if not (self.documents and 0 <= offset < self.tokens):
             return None
@@ -82,7 +82,7 @@ class DocumentIndex:
                 end = middle
         return self.document(first)
 
-    def of(self, sample_id: str) -> Document | None:
+    def of(self, sample_id: str) -> DocumentSpan | None:
         """Return where a sample stands in the stream; None where it doesn't."""
         wanted = id_bytes(sample_id)
         first, end = 0, self.documents
@@ -97,11 +97,11 @@ class DocumentIndex:
         number = self._by_id(first)
         return self.document(number) if self._id(number) == wanted else None
 
-    def document(self, number: int) -> Document:
+    def document(self, number: int) -> DocumentSpan:
         """Return the n-th document of the stream."""
         last = number + 1 == self.documents
         end = self.tokens if last else self._first(number + 1)
-        return Document(number, self._id(number).hex(), self._first(number), end)
+        return DocumentSpan(number, self._id(number).hex(), self._first(number), end)
 
     def _first(self, number: int) -> int:
         return int(ENTRY.unpack_from(self._data, HEAD.size + number * ENTRY.size)[0])

@@ -31,7 +31,7 @@ class RowForm(StrEnum):
 
 
 @dataclass(frozen=True)
-class Message:
+class ChatMessage:
     """What one side says."""
 
     role: str
@@ -46,7 +46,7 @@ class Message:
 class Conversation:
     """What is said, in order."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     first_answer: int = 0
     """What the assistant says before this message is no answer, but part of the question."""
 
@@ -72,7 +72,7 @@ CONVERSATIONS: Final = frozenset({RowForm.COMPLETION, RowForm.MESSAGES})
 
 def conversation_in(sample: Sample) -> Conversation | None:
     """Return what is said in a sample; None where it is text."""
-    said = tuple(Message(each["role"], each["content"]) for each in sample.messages)
+    said = tuple(ChatMessage(each["role"], each["content"]) for each in sample.messages)
     return Conversation(said, sample.first_answer) if said else None
 
 
@@ -116,26 +116,26 @@ def conversation_of(fields: Mapping[str, Any], form: RowForm) -> Conversation:
     if form is RowForm.MESSAGES:
         found = Conversation(_messages(fields["messages"], "messages", USER))
     else:
-        asked = _messages(fields["prompt"], "prompt", USER)
+        prompt = _messages(fields["prompt"], "prompt", USER)
         answered = _messages(fields["completion"], "completion", ASSISTANT)
-        found = Conversation((*asked, *answered), len(asked))
+        found = Conversation((*prompt, *answered), len(prompt))
     if not found.answers:
         raise UnansweredRowError("nobody answers: it has no message of the role assistant")
     return found
 
 
-def _messages(given: object, field: str, role: str) -> tuple[Message, ...]:
+def _messages(given: object, field: str, role: str) -> tuple[ChatMessage, ...]:
     """Return messages; a text alone is one of that role, but where there must be a list."""
     if isinstance(given, str) and field != "messages":
-        return (Message(role, given),)
+        return (ChatMessage(role, given),)
     if not isinstance(given, list) or not given:
         raise MalformedRowError(f"{field} is no list of messages")
     return tuple(_message(each, field) for each in cast("list[Any]", given))
 
 
-def _message(given: object, field: str) -> Message:
+def _message(given: object, field: str) -> ChatMessage:
     said = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     role, content = said.get("role"), said.get("content")
     if not isinstance(role, str) or not isinstance(content, str):
         raise MalformedRowError(f"a message of {field} lacks role or content, or isn't text")
-    return Message(role, content)
+    return ChatMessage(role, content)

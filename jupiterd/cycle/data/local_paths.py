@@ -24,7 +24,7 @@ def local_paths(task: str, params: Mapping[str, Any]) -> tuple[str, ...]:
         source = _mapping(params.get("source"))
         return _lone_file(source) or _of_source(source)
     if task == "prepare":
-        return (*_of_source(params), *_told(params.get("tokenizer_path")))
+        return (*_of_source(params), *_texts_of(params.get("tokenizer_path")))
     return ()
 
 
@@ -38,7 +38,7 @@ def hub_names(task: str, params: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the data sets of the hub that it reads; a folder of that name would come first."""
     source = {"collect": _mapping(params.get("source")), "prepare": params}.get(task, {})
     is_of_hub = source.get("kind") == "hugging_face"
-    return tuple(filter(_is_hub_name, _told(source.get("path")))) if is_of_hub else ()
+    return tuple(filter(_is_hub_name, _texts_of(source.get("path")))) if is_of_hub else ()
 
 
 def paths_of_sources(sources: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -62,14 +62,14 @@ def _of_source(source: Mapping[str, Any]) -> tuple[str, ...]:
     if kind == "git":
         return tuple(
             f"/{unquote(url.removeprefix(FILE_URL)).lstrip('/')}"
-            for url in _told(source.get("url"))
+            for url in _texts_of(source.get("url"))
             if not _is_of_the_web(url)
         )
-    found = _told(source.get("path"))
+    found = _texts_of(source.get("path"))
     return tuple(p for p in found if not (kind == "hugging_face" and _is_hub_name(p)))
 
 
-def _told(value: object) -> tuple[str, ...]:
+def _texts_of(value: object) -> tuple[str, ...]:
     """Return a value as it would be read as text; nothing where there is none."""
     if isinstance(value, bytes):
         return (value.decode("utf-8", "replace"),)

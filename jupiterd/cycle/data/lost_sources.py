@@ -12,7 +12,7 @@ from jupiterd.protocol.frames import Scalar
 
 MAX_REASON_CHARACTERS = 300
 
-_KEPT_COUNTS = (
+_RETAINED_COUNTS = (
     "documents", "bytes", "clusters", "holdout_documents", "holdout_bytes", "holdout_clusters",
 )  # fmt: skip
 
@@ -62,7 +62,7 @@ def in_place_of(source: str, reason: str, before: WorkResult | None, place: str 
     return WorkResult(
         # `skipped` is of the round that looked.
         {name: artifact for name, artifact in outputs.items() if name != "skipped"},
-        {name: counts[name] for name in _KEPT_COUNTS if name in counts},
+        {name: counts[name] for name in _RETAINED_COUNTS if name in counts},
         {_SOURCE: source, _REASON: line, **({_PLACE: place} if place else {})},
     )
 

@@ -63,8 +63,8 @@ def _record(record: Record) -> Iterator[str]:
         return
     kind, size = sample.get("kind", ""), sample.get("text_bytes")
     yield f"sample {sample['id']}" + (f"  {kind}, {size:,} bytes" if size is not None else "")
-    if made := record.get("data_set"):
-        yield "  " + ", ".join(f"{name} {plain(value)}" for name, value in sorted(made.items()))
+    if data_set := record.get("data_set"):
+        yield "  " + ", ".join(f"{name} {plain(value)}" for name, value in sorted(data_set.items()))
     for key, name in _PLAIN:
         if sample.get(key) not in ("", None):
             yield f"  {name:<15}{_value(sample[key])}"
@@ -88,10 +88,11 @@ def _numbers(name: str, values: Record | None) -> Iterator[str]:
 
 
 def _makers(record: Record, sample: Record) -> Iterator[str]:
-    if made := record.get("generator"):
+    if generator := record.get("generator"):
+        name = plain(generator["name"])
         yield (
-            f"  {'generator':<15}{short(made['artifact'])}, the model of {plain(made['name'])}, "
-            f"round {made['round']}"
+            f"  {'generator':<15}{short(generator['artifact'])}, the model of {name}, "
+            f"round {generator['round']}"
         )
     elif sample.get("generator"):
         yield f"  {'generator':<15}{plain(sample['generator'])}"

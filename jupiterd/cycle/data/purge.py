@@ -53,16 +53,16 @@ class Purge:
         """Look at all samples, in any order, for those that are taken and what was made of them."""
         if not self.sources:
             return
-        made: list[tuple[str, tuple[str, ...]]] = []
+        children: list[tuple[str, tuple[str, ...]]] = []
         for sample in samples:
             if source := self._source_of(sample):
                 self._taken[sample.id] = source
             elif sample.parents:
-                made.append((sample.id, sample.parents))
-        while rest := [each for each in made if not self._inherits(*each)]:
-            if len(rest) == len(made):
+                children.append((sample.id, sample.parents))
+        while rest := [each for each in children if not self._inherits(*each)]:
+            if len(rest) == len(children):
                 return
-            made = rest
+            children = rest
 
     def _inherits(self, sample_id: str, parents: tuple[str, ...]) -> bool:
         source = self._of_parents(parents)

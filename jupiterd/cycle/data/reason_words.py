@@ -24,6 +24,6 @@ def reason_words(reason: str) -> str:
     return _WORDS.get(reason, reason.replace("_", " "))
 
 
-def is_reason(reason: str, asked: str) -> bool:
+def is_reason(reason: str, wanted: str) -> bool:
     """Say whether people who ask so mean this reason: by its key, or by its words."""
-    return asked in (reason, reason_words(reason))
+    return wanted in (reason, reason_words(reason))

@@ -24,7 +24,7 @@ ERRORS: Final = 1.28
 share is between them."""
 
 
-class Case(StrEnum):
+class UnreadCase(StrEnum):
     """What may be true of the documents that weren't read."""
 
     LIKELY = "likely"
@@ -39,20 +39,27 @@ class ReadDocument:
 
     name: str
     """By which those that weren't read are matched with it: the ending of its file."""
-    kept_bytes: int
+    retained_bytes: int
     """0: it is dropped."""
 
 
-def retained_shares(read: Sequence[ReadDocument], case: Case = Case.LIKELY) -> Mapping[str, float]:
+def retained_shares(
+    read: Sequence[ReadDocument], case: UnreadCase = UnreadCase.LIKELY
+) -> Mapping[str, float]:
     """Return the share kept of each ending, and under RARE of all rare ones."""
     names = {each.name for each in read} - {RARE}
     cells = {name: [each for each in read if each.name == name] for name in names}
     common = {name: cell for name, cell in cells.items() if len(cell) >= LEAST_READ}
     rare = [each for each in read if each.name not in common]
-    shares = {name: _within(_kept(cell), len(cell), case) for name, cell in common.items()}
+    shares = {
+        name: _within(_count_retained(cell), len(cell), case) for name, cell in common.items()
+    }
     # Where hardly any was read all documents count, too, as much as one.
-    share = _kept(read) / len(read) if read else 0.0
-    return {**shares, RARE: _within(_kept(rare) + share, len(rare) + 1, case) if read else 0.0}
+    share = _count_retained(read) / len(read) if read else 0.0
+    return {
+        **shares,
+        RARE: _within(_count_retained(rare) + share, len(rare) + 1, case) if read else 0.0,
+    }
 
 
 def thinned(names: Sequence[str], shares: Mapping[str, float]) -> list[int]:
@@ -71,17 +78,17 @@ def thinned(names: Sequence[str], shares: Mapping[str, float]) -> list[int]:
     return found
 
 
-def _kept(read: Sequence[ReadDocument]) -> int:
-    return sum(each.kept_bytes > 0 for each in read)
+def _count_retained(read: Sequence[ReadDocument]) -> int:
+    return sum(each.retained_bytes > 0 for each in read)
 
 
-def _within(kept: float, read: int, case: Case) -> float:
+def _within(retained: float, read: int, case: UnreadCase) -> float:
     """Return the share that is kept, or a bound of it (Wilson's)."""
-    share = kept / read
-    if case is Case.LIKELY:
+    share = retained / read
+    if case is UnreadCase.LIKELY:
         return share
     z = ERRORS
     middle = share + z * z / (2 * read)
     half = z * math.sqrt(share * (1 - share) / read + z * z / (4 * read * read))
-    bound = middle - half if case is Case.FEWEST else middle + half
+    bound = middle - half if case is UnreadCase.FEWEST else middle + half
     return min(1.0, max(0.0, bound / (1 + z * z / read)))

@@ -37,11 +37,10 @@ def row_advice(fields: Mapping[str, Any]) -> str:
     for name in _DIALOGUES:
         if isinstance(fields.get(name), list):
             return f"it has {name}: write messages, a list of role (user, assistant) and content"
-    for asked, answered in _PAIRS:
-        if asked in fields and answered in fields:
-            beside = fields.get("input") if asked == "instruction" else None
-            both = f"{asked} and input" if beside else asked
-            return (
-                f"it has {asked} and {answered}: write {both} as prompt, {answered} as completion"
-            )
+    for question, answered in _PAIRS:
+        if question in fields and answered in fields:
+            beside = fields.get("input") if question == "instruction" else None
+            both = f"{question} and input" if beside else question
+            advice = f"write {both} as prompt, {answered} as completion"
+            return f"it has {question} and {answered}: {advice}"
     return ""

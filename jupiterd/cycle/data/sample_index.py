@@ -39,7 +39,7 @@ _LEVEL = 3
 
 
 @dataclass(frozen=True)
-class Place:
+class SamplePosition:
     """Where a sample stands."""
 
     id: str
@@ -87,10 +87,10 @@ class SampleIndex:
         if magic != _MAGIC or len(data) != self._entries_at + _ENTRY.size * self.samples:
             raise CorruptArtifactError(f"{INDEX_FILE} isn't what it should be")
 
-    def find(self, prefix: str, most: int = 16) -> list[Place]:
+    def find(self, prefix: str, most: int = 16) -> list[SamplePosition]:
         """Return up to `most` samples whose id begins so, in the order of their ids."""
         low, high = prefix_bounds(prefix)
-        places: list[Place] = []
+        places: list[SamplePosition] = []
         for number in range(self._first_from(low), self.samples):
             place = self._place(number)
             if bytes.fromhex(place.id) > high or len(places) == most:
@@ -118,12 +118,12 @@ class SampleIndex:
                 end = middle
         return first
 
-    def _place(self, number: int) -> Place:
+    def _place(self, number: int) -> SamplePosition:
         at = self._entries_at + number * _ENTRY.size
         digest, frame, line_at = _ENTRY.unpack_from(self._data, at)
         if frame >= self._frames:
             raise CorruptArtifactError(f"{INDEX_FILE} names a frame that isn't there")
-        return Place(digest.hex(), *self._frame(frame), line_at)
+        return SamplePosition(digest.hex(), *self._frame(frame), line_at)
 
     def _frame(self, number: int) -> tuple[int, int]:
         ends_at = _HEAD.size + number * _OFFSET.size

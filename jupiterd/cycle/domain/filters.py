@@ -81,10 +81,10 @@ def judge_sample(sample: Sample, language: str, off: Off = _NONE) -> Judgement:
         return Judgement(DropReason.VENDORED)
     if sample.template == TABLE and not is_code(language):
         return judge_prose(without_rows(sample.text), language, off)
-    return judge_text(sample.text, language, form, off | _not_asked_of(sample))
+    return judge_text(sample.text, language, form, off | _unsuited_to_answers(sample))
 
 
-def _not_asked_of(sample: Sample) -> Off:
+def _unsuited_to_answers(sample: Sample) -> Off:
     """Return the rules that don't suit a generated answer: it is as short as it was asked to be.
 
     It is no page that leads to others; an answer of two sentences is a whole one, and repeats the

@@ -93,5 +93,5 @@ def lowest_retained(scores: Iterable[tuple[float, int]], keep_share: float) -> t
     Among equal scores the greater number ranks higher. Of none, nothing is too low.
     """
     ranked = sorted(scores, key=itemgetter(0, 1))
-    kept = max(1, round(keep_share * len(ranked)))
-    return ranked[-kept] if ranked else (-math.inf, 0)
+    count = max(1, round(keep_share * len(ranked)))
+    return ranked[-count] if ranked else (-math.inf, 0)

@@ -132,8 +132,8 @@ def _each_begins_by_itself(source: "WebSource", sites: Sequence[Sequence[str]]) 
     A sitemap of one host may list the pages of another, and bounds may name hosts to which links of
     others lead.
     """
-    asked = [source.urls, source.within] if source.within else [source.urls]
-    starts = [set(map(_host, urls)) for urls in asked]
+    lists = [source.urls, source.within] if source.within else [source.urls]
+    starts = [set(map(_host, urls)) for urls in lists]
     is_whole = all(not named.isdisjoint(site) for named in starts for site in sites)
     return is_whole and len(source.urls) <= source.max_pages and "" not in _hosts(source)
 

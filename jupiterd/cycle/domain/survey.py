@@ -115,14 +115,14 @@ class Survey:
         return asdict(self)
 
     @classmethod
-    def from_plain(cls, told: Mapping[str, Any]) -> Self:
+    def from_plain(cls, document: Mapping[str, Any]) -> Self:
         """Rebuild what `to_plain` gave."""
         return cls(
-            sources=tuple(SourceSurvey(**source) for source in told["sources"]),
-            found=Found(**told["found"]),
-            other_cases=tuple(Found(**case) for case in told["other_cases"]),
-            language=str(told["language"]),
-            reading_s=float(told["reading_s"]),
-            judging_s=float(told["judging_s"]),
-            other_language=str(told.get("other_language", "")),
+            sources=tuple(SourceSurvey(**source) for source in document["sources"]),
+            found=Found(**document["found"]),
+            other_cases=tuple(Found(**case) for case in document["other_cases"]),
+            language=str(document["language"]),
+            reading_s=float(document["reading_s"]),
+            judging_s=float(document["judging_s"]),
+            other_language=str(document.get("other_language", "")),
         )

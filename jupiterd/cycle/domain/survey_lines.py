@@ -22,16 +22,16 @@ def source_line(source: SourceSurvey) -> str:
     if source.why_not:
         return f"source {plain(source.name)}: {plain(source.why_not)}"
     about = _about(is_scaled=source.is_scaled)
-    told = [
+    parts = [
         _read_of([source]),
         f"{about}{source.documents:,} would be kept, {about}{size(source.bytes)}",
     ]
     of_them = "of those read: " if source.is_scaled else ""
     seen = [_largest(source.kinds)] if source.kinds else []
     seen += [f"dropped {_largest(source.dropped)}"] if source.dropped else []
-    told += [of_them + "; ".join(seen)] if seen else []
-    told += _slow_words(source.slow)
-    return f"source {plain(source.name)}: {'; '.join(told)}"
+    parts += [of_them + "; ".join(seen)] if seen else []
+    parts += _slow_words(source.slow)
+    return f"source {plain(source.name)}: {'; '.join(parts)}"
 
 
 def text_line(survey: Survey) -> str:
@@ -45,13 +45,13 @@ def text_line(survey: Survey) -> str:
 
 def reading_line(survey: Survey) -> str:
     """Return what was read, and what of it would be left out, first reasons first."""
-    told = list(_reading(survey))
+    parts = list(_reading(survey))
     far = [source for source in survey.sources if source.why_not]
     if far:
         names = ", ".join(plain(source.name) for source in far[:NAMED])
         more = f" and {len(far) - NAMED} more" if len(far) > NAMED else ""
-        told.append(f"{names}{more}: {plain(far[0].why_not)}")
-    return "; ".join(told)
+        parts.append(f"{names}{more}: {plain(far[0].why_not)}")
+    return "; ".join(parts)
 
 
 def forecast_lines(survey: Survey, forecast: VerdictForecast) -> list[str]:
@@ -122,8 +122,8 @@ def _slow_words(names: Sequence[str]) -> list[str]:
 
 def _largest(counts: Mapping[str, int]) -> str:
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    told = ", ".join(f"{plain(reason_words(name))} {count:,}" for name, count in ranked[:NAMED])
-    return told + (f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else "")
+    listed = ", ".join(f"{plain(reason_words(name))} {count:,}" for name, count in ranked[:NAMED])
+    return listed + (f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else "")
 
 
 def _read_of(sources: Sequence[SourceSurvey]) -> str:

@@ -39,7 +39,7 @@ def strongest_baseline(scores: Sequence[DocumentScore]) -> Baseline:
     return Baseline.TOKENS if by_tokens < by_bytes else Baseline.BYTES
 
 
-def beside_baseline(
+def with_baseline(
     scores: Sequence[DocumentScore], baseline: Baseline, absent: Collection[str]
 ) -> list[DocumentScore]:
     """Return the scores with the baseline in the place of who is absent.

@@ -13,7 +13,7 @@ from jupiterd.cycle.gate.fill_ins import ClozeComparison, compare_cloze
 from jupiterd.cycle.gate.forgetting import Forgetting
 from jupiterd.cycle.gate.looks import AlphaLedger
 from jupiterd.cycle.gate.paired import Evidence, measure
-from jupiterd.cycle.gate.power import Reach, reach_of
+from jupiterd.cycle.gate.power import TextPower, reach_of
 from jupiterd.cycle.gate.proxy import Taught
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
@@ -137,7 +137,7 @@ class Case:
         return stratum_improvements(self.scores, self.improvements) if self.is_measurable else {}
 
     @cached_property
-    def reach(self) -> Reach | None:
+    def reach(self) -> TextPower | None:
         """What this text can show."""
         if self.evidence is None:
             return None

@@ -58,5 +58,5 @@ def compare_cloze(rows: Sequence[ClozeScore]) -> ClozeComparison | None:
 
 def half_tail(at_least: int, tosses: int) -> float:
     """Return the chance of `at_least` heads among `tosses` of a fair coin, exactly."""
-    ways = sum(math.comb(tosses, heads) for heads in range(at_least, tosses + 1))
-    return ways / 2**tosses
+    outcomes = sum(math.comb(tosses, heads) for heads in range(at_least, tosses + 1))
+    return outcomes / 2**tosses

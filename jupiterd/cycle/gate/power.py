@@ -23,7 +23,7 @@ _MOST_ROUNDS = 20
 
 
 @dataclass(frozen=True)
-class Reach:
+class TextPower:
     """How far the held-out text sees."""
 
     detectable_bpb: float
@@ -38,12 +38,12 @@ class Reach:
 
 def reach_of(
     evidence: Evidence, documents: int, clusters: int, margin_bpb: float, alpha: float
-) -> Reach:
+) -> TextPower:
     """Return what these documents of these clusters show at one-sided `alpha`."""
     error, degrees = evidence.standard_error_bpb, evidence.degrees_of_freedom
     step = margin_bpb or USUAL_MARGIN_BPB
     needed = _growth(error / step, degrees, alpha)
-    return Reach(
+    return TextPower(
         detectable_bpb=margin_bpb + _standard_errors(alpha, degrees) * error,
         wanted_bpb=margin_bpb + step,
         documents=max(2, math.ceil(documents * needed)),

@@ -71,11 +71,11 @@ class ProxyRun:
     engine: str
     """And the device."""
     spread_bpb: float
-    """What is known of proxies of this size, see `Compared`."""
+    """What is known of proxies of this size, see `ArmComparison`."""
 
 
 @dataclass(frozen=True)
-class Compared:
+class ArmComparison:
     """Two arms, seed by seed."""
 
     ours: str
@@ -110,7 +110,7 @@ class Compared:
         )
 
 
-def compare(runs: Iterable[ProxyRun], ours: Arm, theirs: Arm) -> Compared | None:
+def compare(runs: Iterable[ProxyRun], ours: Arm, theirs: Arm) -> ArmComparison | None:
     """Return how two arms compare over the seeds that both have; None where there is none."""
     found = {(run.arm, run.seed): run for run in runs}
     seeds = tuple(
@@ -126,7 +126,7 @@ def compare(runs: Iterable[ProxyRun], ours: Arm, theirs: Arm) -> Compared | None
     degrees = PRIOR_DEGREES + len(seeds) - 1
     error = _standard_error(saved, mean, spread, degrees)
     reach = t_upper_quantile(ALPHA, degrees) * error
-    return Compared(
+    return ArmComparison(
         ours=str(ours),
         theirs=str(theirs),
         seeds=seeds,
@@ -176,7 +176,7 @@ class Taught:
     """What became of the candidate's text, where none of it may be trained on."""
 
     @property
-    def by_candidate(self) -> Compared | None:
+    def by_candidate(self) -> ArmComparison | None:
         """The candidate's text beside that of the generator in force, or beside real text alone.
 
         None where there are no such students, or too little generated text in their text.
@@ -192,7 +192,7 @@ class Taught:
         return too_little([run for run in self.runs if run.arm != Arm.MIX], Arm.CANDIDATE)
 
     @property
-    def by_mix(self) -> Compared | None:
+    def by_mix(self) -> ArmComparison | None:
         """The control: what the round packed beside real text alone; None as `by_candidate`."""
         mixed = [run for run in self.runs if run.arm in {Arm.MIX, Arm.REAL}]
         return None if too_little(mixed, Arm.MIX) else compare(self.runs, Arm.MIX, Arm.REAL)

@@ -59,20 +59,20 @@ def _too_little(case: Case) -> Answer | None:
     settings = case.settings
     needed_clusters = max(2, settings.min_clusters)
     if not case.is_finite:
-        told = "the incumbent or a baseline gives no finite score on some documents"
+        reason = "the incumbent or a baseline gives no finite score on some documents"
     elif len(case.scores) < settings.min_documents:
-        told = (
+        reason = (
             f"{len(case.scores)} held-out documents are below the "
             f"{settings.min_documents} asked for{_needed(case)}"
         )
     elif case.cluster_count < needed_clusters:
-        told = (
+        reason = (
             f"held-out text from {counted(case.cluster_count, 'cluster')} is less than the "
             f"{needed_clusters} asked for{_needed(case)}"
         )
     else:
         return None
-    return _failed(Decision.ABSTAIN, told)
+    return _failed(Decision.ABSTAIN, reason)
 
 
 def _needed(case: Case) -> str:
@@ -124,13 +124,13 @@ def _keeps(case: Case) -> Answer:
     found, most = case.forgetting, case.settings.max_forgetting
     if found is None:
         raise Bug("the gate came to ask what was forgotten without general text")
-    told = (
+    reason = (
         f"general text takes {found.candidate_bpb:.4f} bits per byte, {found.base_bpb:.4f} with "
         f"the model that was brought: {found.growth:+.1%}, at most {most:+.1%} is allowed"
     )
     if found.is_too_much(most):
-        return _failed(Decision.HOLD, f"it has forgotten too much: {told}")
-    return _passed(told)
+        return _failed(Decision.HOLD, f"it has forgotten too much: {reason}")
+    return _passed(reason)
 
 
 def _not_worse(case: Case) -> Answer:
@@ -168,13 +168,13 @@ def _preferred(case: Case) -> Answer:
         return _failed(
             Decision.HOLD, f"{tied}; the judge {found.judge} abstains: {found.trial.trouble}"
         )
-    told = (
+    reason = (
         f"{tied}; of {found.preference.pairs} pairs of answers the judge {found.judge} prefers "
         f"the candidate's in {found.preference.wins}, the last student's in "
         f"{found.preference.losses}, p {found.preference.p:.2g}, of which "
         f"{found.preference.alpha:.2g} is the most"
     )
-    return _passed(told) if found.preference.is_won else _failed(Decision.HOLD, told)
+    return _passed(reason) if found.preference.is_won else _failed(Decision.HOLD, reason)
 
 
 def _teaches(case: Case) -> Answer:

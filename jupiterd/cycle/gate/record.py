@@ -18,8 +18,8 @@ from jupiterd.cycle.gate.baseline import (
     GENERATOR,
     INCUMBENT,
     Baseline,
-    beside_baseline,
     strongest_baseline,
+    with_baseline,
 )
 from jupiterd.cycle.gate.case import Findings, GateSettings
 from jupiterd.cycle.gate.proxy import ProxyRun, Taught
@@ -70,10 +70,10 @@ class Material:
 
 def score_lines(scores: Iterable[DocumentScore]) -> str:
     """Return the scores, one document on each line, sorted."""
-    return _lines(_told(score) for score in sorted(scores, key=_place))
+    return _lines(_score_fields(score) for score in sorted(scores, key=_place))
 
 
-def _told(score: DocumentScore) -> dict[str, Any]:
+def _score_fields(score: DocumentScore) -> dict[str, Any]:
     """Return a score as its line has it; nothing of a model that nobody brought."""
     fields = asdict(score)
     return fields if score.base_nats is not None else _without(fields, {"base_nats"})
@@ -152,7 +152,7 @@ def read_material(files: Mapping[str, Sequence[str]]) -> Material:
     Raises:
         CorruptArtifactError: a file isn't what its name says.
     """
-    sanity = [_made(Sanity, _parsed(text)) for text in files.get(SANITY_FILE, ())]
+    sanity = [_built(Sanity, _parsed(text)) for text in files.get(SANITY_FILE, ())]
     pairs = read_pair_lines(files.get(PAIRS_FILE, ()))
     findings = Findings(
         sanity=cast("Sanity", sanity[0]) if sanity else None,
@@ -176,7 +176,7 @@ def settings_of(given: Mapping[str, Any]) -> GateSettings:
     )
 
 
-def _settings_told(settings: GateSettings, verdict: Verdict) -> dict[str, Any]:
+def _settings_fields(settings: GateSettings, verdict: Verdict) -> dict[str, Any]:
     """Return the settings as verdict.json has them; the test is told by what was given."""
     of_base = {"max_forgetting"} if verdict.base_bpb is None else set[str]()
     return _without(asdict(settings), {"skew_errors", *of_base})
@@ -199,7 +199,7 @@ def decide_on(
         judged=_judged(material.findings.judged, given),
         nobody_generates=bool(given.get("nobody_generates")),
     )
-    scores, chosen = _beside_baseline(material.scores, given)
+    scores, chosen = _with_baseline(material.scores, given)
     verdict = decide(scores, settings, int(given["look"]), findings)
     numbers = _rounded(asdict(verdict)) | ({"baseline": str(chosen)} if chosen else {})
     if findings.judged is None:
@@ -214,13 +214,13 @@ def decide_on(
     document = {
         "schema": schema,
         "verdict": numbers,
-        "settings": _settings_told(settings, verdict),
+        "settings": _settings_fields(settings, verdict),
         "given": dict(given),
     }
     return verdict, _text(document)
 
 
-def _beside_baseline(
+def _with_baseline(
     scores: Sequence[DocumentScore], given: Mapping[str, Any]
 ) -> tuple[Sequence[DocumentScore], Baseline | None]:
     """Return the scores with a baseline for who is absent, and which; None where nobody is."""
@@ -228,26 +228,26 @@ def _beside_baseline(
     if given.get("baseline") != CHOICE or not absent:
         return scores, None
     chosen = strongest_baseline(scores)
-    return beside_baseline(scores, chosen, absent), chosen
+    return with_baseline(scores, chosen, absent), chosen
 
 
 def _taught(found: Taught, given: Mapping[str, Any]) -> Taught:
     """Return what the small students learned, with what the task was told of those there aren't."""
-    told = given.get("teaching", {})
+    stated = given.get("teaching", {})
     return replace(
         found,
-        why_not=str(told.get("why_not", "")),
-        wrote_nothing=str(told.get("wrote_nothing", "")),
+        why_not=str(stated.get("why_not", "")),
+        wrote_nothing=str(stated.get("wrote_nothing", "")),
     )
 
 
 def _judged(found: Judged | None, given: Mapping[str, Any]) -> Judged | None:
     """Return what the judge said that the task was told of; None where the domain names none."""
-    told = given.get("judge")
-    if not told:
+    stated = given.get("judge")
+    if not stated:
         return None
     pairs = () if found is None else found.pairs
-    return Judged(str(told["name"]), pairs, str(told.get("why_not", "")))
+    return Judged(str(stated["name"]), pairs, str(stated.get("why_not", "")))
 
 
 def read_verdict(text: str) -> dict[str, Any]:
@@ -277,10 +277,10 @@ def _place_of_run(run: ProxyRun) -> tuple[str, int]:
 def _score(fields: dict[str, Any]) -> DocumentScore:
     for name in (name for name in fields if name.endswith("_nats")):
         fields[name] = math.inf if fields[name] is None else float(fields[name])
-    return cast("DocumentScore", _made(DocumentScore, fields))
+    return cast("DocumentScore", _built(DocumentScore, fields))
 
 
-def _made(kind: type, fields: dict[str, Any]) -> object:
+def _built(kind: type, fields: dict[str, Any]) -> object:
     try:
         return kind(**fields)
     except TypeError as error:
@@ -312,7 +312,7 @@ def _read_once(
         name: what a row is called; no two may be called alike.
         done: what was done to each, for the error.
     """
-    rows = [cast("_Row", _made(kind, fields)) for text in texts for fields in _parsed_lines(text)]
+    rows = [cast("_Row", _built(kind, fields)) for text in texts for fields in _parsed_lines(text)]
     _check_once([name(row) for row in rows], _NAMES[kind], done)
     return rows
 

@@ -55,13 +55,13 @@ def _lower_bound(sizes: Sequence[int], total: int, alpha: float) -> float:
 
 def _tail_of_coins(sizes: Sequence[int], total: int) -> int:
     """Return in how many ways signs give such a sum or a greater one; whole numbers, so exact."""
-    ways = [1]  # place k: in how many ways the sizes so far that are positive add up to k
+    counts = [1]  # place k: in how many ways the sizes so far that are positive add up to k
     for size in sizes:
-        longer = ways + [0] * size
-        for place, number in enumerate(ways):
+        longer = counts + [0] * size
+        for place, number in enumerate(counts):
             longer[place + size] += number
-        ways = longer
-    return sum(ways[_least(sizes, total) :])
+        counts = longer
+    return sum(counts[_least(sizes, total) :])
 
 
 def _tail(sizes: Sequence[int], total: int, chance: float) -> float:

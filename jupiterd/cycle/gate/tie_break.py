@@ -37,7 +37,7 @@ from math import comb
 from typing import Final
 
 from jupiterd.cycle.gate.sign_flips import chance_bounds, flipped_tail
-from jupiterd.cycle.judge.pair import Outcome, Pair
+from jupiterd.cycle.judge.pair import Pair, PairOutcome
 
 LEAST_RIGHT: Final = (4, 5)
 """The chance of naming the real text in both orders that is to be ruled out, as a fraction."""
@@ -61,7 +61,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Trial:
+class JudgeTrial:
     """How a judge did on pairs of which the better text is known."""
 
     pairs: int
@@ -113,7 +113,7 @@ class TieBreak:
 
     judge: str
     why_not: str
-    trial: Trial | None
+    trial: JudgeTrial | None
     """None where it wasn't asked."""
     preference: Preference | None
     """None where it wasn't asked, or isn't heard."""
@@ -123,26 +123,26 @@ def weigh(judged: Judged, alpha: float) -> TieBreak:
     """Return what a judge's answers come to, whatever their order, at one-sided `alpha`."""
     pairs = sorted(judged.pairs, key=lambda pair: pair.id)
     planted = [pair for pair in pairs if pair.is_planted]
-    asked = [pair for pair in pairs if not pair.is_planted]
+    unplanted = [pair for pair in pairs if not pair.is_planted]
     if not pairs:
         return TieBreak(judged.judge, judged.why_not, None, None)
     trial = try_judge(planted)
-    preference = None if trial.trouble else _preferred(asked, alpha)
+    preference = None if trial.trouble else _preferred(unplanted, alpha)
     return TieBreak(judged.judge, judged.why_not, trial, preference)
 
 
-def try_judge(planted: Sequence[Pair]) -> Trial:
+def try_judge(planted: Sequence[Pair]) -> JudgeTrial:
     """Return how a judge did, and whether it may be heard."""
     outcomes = Counter(pair.outcome for pair in planted)
     choices = [choice for pair in planted for choice in pair.choices]
     kinds = Counter(pair.kind for pair in planted)
-    right = Counter(pair.kind for pair in planted if pair.outcome is Outcome.WIN)
-    p = _binomial_tail(outcomes[Outcome.WIN], len(planted))
-    inconsistent = outcomes[Outcome.TIE]
-    return Trial(
+    right = Counter(pair.kind for pair in planted if pair.outcome is PairOutcome.WIN)
+    p = _binomial_tail(outcomes[PairOutcome.WIN], len(planted))
+    inconsistent = outcomes[PairOutcome.TIE]
+    return JudgeTrial(
         pairs=len(planted),
-        right=outcomes[Outcome.WIN],
-        wrong=outcomes[Outcome.LOSS],
+        right=outcomes[PairOutcome.WIN],
+        wrong=outcomes[PairOutcome.LOSS],
         inconsistent=inconsistent,
         unreadable=choices.count(None),
         named_first=choices.count(1),
@@ -152,8 +152,8 @@ def try_judge(planted: Sequence[Pair]) -> Trial:
     )
 
 
-def _trouble(pairs: int, outcomes: Mapping[Outcome, int], p: float) -> str:
-    right, inconsistent = outcomes[Outcome.WIN], outcomes[Outcome.TIE]
+def _trouble(pairs: int, outcomes: Mapping[PairOutcome, int], p: float) -> str:
+    right, inconsistent = outcomes[PairOutcome.WIN], outcomes[PairOutcome.TIE]
     if p > TRIAL_ALPHA:
         return (
             f"it named the real text in both orders of {right} of {pairs} planted pairs, which "
@@ -164,19 +164,19 @@ def _trouble(pairs: int, outcomes: Mapping[Outcome, int], p: float) -> str:
     return ""
 
 
-def _preferred(asked: Sequence[Pair], alpha: float) -> Preference:
-    outcomes = Counter(pair.outcome for pair in asked)
+def _preferred(unplanted: Sequence[Pair], alpha: float) -> Preference:
+    outcomes = Counter(pair.outcome for pair in unplanted)
     balances: defaultdict[str, int] = defaultdict(int)
-    for pair in asked:
+    for pair in unplanted:
         balances[pair.cluster] += _WORTH[pair.outcome]
     found = [*balances.values()]
     lower, upper = chance_bounds(found, alpha)
     return Preference(
-        pairs=len(asked),
+        pairs=len(unplanted),
         clusters=len(found),
-        wins=outcomes[Outcome.WIN],
-        losses=outcomes[Outcome.LOSS],
-        ties=outcomes[Outcome.TIE],
+        wins=outcomes[PairOutcome.WIN],
+        losses=outcomes[PairOutcome.LOSS],
+        ties=outcomes[PairOutcome.TIE],
         p=flipped_tail(found),
         alpha=alpha,
         lower_bound=lower,
@@ -184,13 +184,13 @@ def _preferred(asked: Sequence[Pair], alpha: float) -> Preference:
     )
 
 
-_WORTH: Final = {Outcome.WIN: 1, Outcome.LOSS: -1, Outcome.TIE: 0}
+_WORTH: Final = {PairOutcome.WIN: 1, PairOutcome.LOSS: -1, PairOutcome.TIE: 0}
 
 
 def _binomial_tail(at_least: int, tries: int) -> float:
     """Return the chance of so many successes or more at `LEAST_RIGHT`; whole numbers, so exact."""
     right, of = LEAST_RIGHT
-    ways = sum(
+    outcomes = sum(
         comb(tries, k) * right**k * (of - right) ** (tries - k) for k in range(at_least, tries + 1)
     )
-    return ways / of**tries
+    return outcomes / of**tries

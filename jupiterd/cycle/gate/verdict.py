@@ -15,8 +15,8 @@ from jupiterd.cycle.gate.fill_ins import ClozeComparison
 from jupiterd.cycle.gate.forgetting import Forgetting, forgotten
 from jupiterd.cycle.gate.looks import AlphaLedger, ledger_at
 from jupiterd.cycle.gate.paired import Evidence
-from jupiterd.cycle.gate.power import Reach
-from jupiterd.cycle.gate.proxy import Compared, ProxyRun
+from jupiterd.cycle.gate.power import TextPower
+from jupiterd.cycle.gate.proxy import ArmComparison, ProxyRun
 from jupiterd.cycle.gate.questions import ask
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import DocumentScore, pooled_bpb
@@ -56,12 +56,12 @@ class Verdict:
     questions: Mapping[str, Answer]
     """Each with its answer, in the order in which they are asked."""
     ledger: AlphaLedger
-    reach: Reach | None
+    reach: TextPower | None
     cloze: ClozeComparison | None
     sanity: Sanity | None
-    teaching: Compared | None
+    teaching: ArmComparison | None
     """The candidate's text beside the generator's, or beside real text alone; None: not tried."""
-    control: Compared | None
+    control: ArmComparison | None
     """What the round packed beside real text alone; None where it packed no synthetic text."""
     proxies: Sequence[ProxyRun]
     """The small students that were trained for both."""

@@ -8,7 +8,7 @@ import json
 from typing import Any, Final
 
 from jupiterd.cycle.generation.server_protocol import Again, Reply, error_words, tokens_of
-from jupiterd.cycle.templates.prompt import Written
+from jupiterd.cycle.templates.prompt import WrittenAnswer
 
 CONTENT_TYPE: Final = "text/event-stream"
 _DATA: Final = "data:"
@@ -71,4 +71,4 @@ class AnswerStream:
         if self._finish is None:
             return Again("its answer broke off")
         text = "".join(self._pieces)
-        return Written(text, tokens_of(self._usage, text), is_whole=self._finish != "length")
+        return WrittenAnswer(text, tokens_of(self._usage, text), is_whole=self._finish != "length")

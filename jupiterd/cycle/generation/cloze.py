@@ -27,7 +27,7 @@ AFTER_CHARS = 32
 """What is read around a gap: enough to tell a name, and a fifth of the cost of the documents."""
 
 
-class Kind(StrEnum):
+class GapKind(StrEnum):
     """What a gap hides."""
 
     IDENTIFIER = "identifier"
@@ -52,7 +52,7 @@ class ClozeItem:
     """The document's id and the place in it."""
     document: str
     cluster: str
-    kind: Kind
+    kind: GapKind
     before: str
     options: tuple[str, ...]
     """What may stand there; the first is what did."""
@@ -65,20 +65,20 @@ class ClozeItem:
 
 @dataclass(frozen=True)
 class _Span:
-    kind: Kind
+    kind: GapKind
     start: int
     stop: int
 
 
 _PROSE = {
     # A word in the middle of a sentence that begins with a capital, or has a line or digit inside.
-    Kind.IDENTIFIER: re.compile(r"(?<=\w )[A-Z]\w{3,31}\b|\b\w+_\w{2,31}\b"),
-    Kind.NUMBER: re.compile(r"(?<![\w.,])\d{2,}(?:[.,]\d+)?(?![\w])"),
-    Kind.HEADING: re.compile(r"(?m)^#{1,6} (?P<word>\S.{3,60})$"),
+    GapKind.IDENTIFIER: re.compile(r"(?<=\w )[A-Z]\w{3,31}\b|\b\w+_\w{2,31}\b"),
+    GapKind.NUMBER: re.compile(r"(?<![\w.,])\d{2,}(?:[.,]\d+)?(?![\w])"),
+    GapKind.HEADING: re.compile(r"(?m)^#{1,6} (?P<word>\S.{3,60})$"),
 }
 _CODE = {
-    Kind.IDENTIFIER: re.compile(r"\b[A-Za-z_]\w{3,31}\b"),
-    Kind.NUMBER: re.compile(r"(?<![\w.])\d{2,}(?:\.\d+)?(?![\w.])"),
+    GapKind.IDENTIFIER: re.compile(r"\b[A-Za-z_]\w{3,31}\b"),
+    GapKind.NUMBER: re.compile(r"(?<![\w.])\d{2,}(?:\.\d+)?(?![\w.])"),
 }
 _KEYWORDS = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist)
 
@@ -104,7 +104,7 @@ def make_items(
     ]
 
 
-def _spans(text: str, patterns: Mapping[Kind, re.Pattern[str]]) -> Iterator[_Span]:
+def _spans(text: str, patterns: Mapping[GapKind, re.Pattern[str]]) -> Iterator[_Span]:
     """Yield what may be hidden, one at a place: a gap's id says where it is, and no more.
 
     A heading may begin with a number or a name; there are fewest headings, so that one stays.
@@ -113,7 +113,7 @@ def _spans(text: str, patterns: Mapping[Kind, re.Pattern[str]]) -> Iterator[_Spa
     yield from at.values()
 
 
-def _found(text: str, patterns: Mapping[Kind, re.Pattern[str]]) -> Iterator[_Span]:
+def _found(text: str, patterns: Mapping[GapKind, re.Pattern[str]]) -> Iterator[_Span]:
     """Yield all that the patterns find, those of headings last."""
     for kind, pattern in patterns.items():
         for match in pattern.finditer(text):
@@ -124,13 +124,13 @@ def _found(text: str, patterns: Mapping[Kind, re.Pattern[str]]) -> Iterator[_Spa
 
 def _pool(
     documents: Sequence[HeldOutText], spans: Mapping[str, Sequence[_Span]]
-) -> dict[tuple[Kind, int], list[str]]:
+) -> dict[tuple[GapKind, int], list[str]]:
     """Return kind and length -> the words of that kind, in an order of chance.
 
     A word stands there as often as in the text: were each offered once, rare words would stand
     beside the frequent ones that gaps hide, and counting words would be enough to tell them apart.
     """
-    found: defaultdict[tuple[Kind, int], list[tuple[int, str]]] = defaultdict(list)
+    found: defaultdict[tuple[GapKind, int], list[tuple[int, str]]] = defaultdict(list)
     for document in documents:
         for span in spans[document.id]:
             word = document.text[span.start : span.stop]
@@ -139,19 +139,19 @@ def _pool(
     return {key: [word for _, word in sorted(places)] for key, places in found.items()}
 
 
-def _likeness(kind: Kind, word: str) -> tuple[Kind, int]:
+def _likeness(kind: GapKind, word: str) -> tuple[GapKind, int]:
     """Return what two words must share to stand beside each other; headings vary more."""
     length = len(word.encode())
-    return kind, length // 8 if kind is Kind.HEADING else length
+    return kind, length // 8 if kind is GapKind.HEADING else length
 
 
 def _of_document(
     document: HeldOutText,
     spans: Sequence[_Span],
-    pool: Mapping[tuple[Kind, int], Sequence[str]],
+    pool: Mapping[tuple[GapKind, int], Sequence[str]],
     most: int,
 ) -> list[ClozeItem]:
-    drawn: defaultdict[Kind, list[tuple[int, _Span]]] = defaultdict(list)
+    drawn: defaultdict[GapKind, list[tuple[int, _Span]]] = defaultdict(list)
     for span in spans:
         if span.start >= BEFORE_CHARS:
             drawn[span.kind].append((_chance(f"{document.id}:{span.start}"), span))
@@ -161,12 +161,12 @@ def _of_document(
         for ranked in drawn.values()
         for turn, (chance, span) in enumerate(sorted(ranked, key=lambda pair: pair[0]))
     )
-    made = (_item(document, span, pool) for *_, span in turns)
-    return list(islice((item for item in made if item is not None), most))
+    items = (_item(document, span, pool) for *_, span in turns)
+    return list(islice((item for item in items if item is not None), most))
 
 
 def _item(
-    document: HeldOutText, span: _Span, pool: Mapping[tuple[Kind, int], Sequence[str]]
+    document: HeldOutText, span: _Span, pool: Mapping[tuple[GapKind, int], Sequence[str]]
 ) -> ClozeItem | None:
     word = document.text[span.start : span.stop]
     name = f"{document.id}:{span.start}"

@@ -21,7 +21,7 @@ from jupiterd.protocol.frames import Scalar
 if TYPE_CHECKING:
     from jupiterd.cycle.domain.domain import CompleteFunctionTemplate, RewritingTemplate
     from jupiterd.cycle.domain.generator import Generator
-    from jupiterd.cycle.generation.promotion import Writer
+    from jupiterd.cycle.generation.promotion import GeneratorShare
 
 ITEM_PROMPTS: Final = 128
 """Of one item: so much is lost at most where a node dies that nobody gets back."""
@@ -44,7 +44,7 @@ TRIED: Final = 48
 
 
 @dataclass(frozen=True)
-class Piece:
+class QuotaPart:
     """A part of a template's quota: one item."""
 
     template: "CompleteFunctionTemplate | RewritingTemplate"
@@ -75,9 +75,9 @@ class Piece:
 
 def pieces_of(
     templates: Sequence["CompleteFunctionTemplate | RewritingTemplate"],
-    writers: Callable[[str], Sequence["Writer"]],
+    writers: Callable[[str], Sequence["GeneratorShare"]],
     canary_share: float = CANARY_SHARE,
-) -> tuple[Piece, ...]:
+) -> tuple[QuotaPart, ...]:
     """Return the items of a round, in the order of their numbers; parts of a quota are alike.
 
     Args:
@@ -92,7 +92,7 @@ def pieces_of(
         for size in _sizes(quota)
     ]
     return tuple(
-        Piece(template, quota.generator, size, len(cut), quota.is_for_canary)
+        QuotaPart(template, quota.generator, size, len(cut), quota.is_for_canary)
         for template, quota, size in cut
     )
 
@@ -103,7 +103,7 @@ class _Quota(NamedTuple):
     is_for_canary: bool
 
 
-def _quotas(samples: int, writers: Sequence["Writer"], canary_share: float) -> list[_Quota]:
+def _quotas(samples: int, writers: Sequence["GeneratorShare"], canary_share: float) -> list[_Quota]:
     """Part a quota where a canary would begin, whether there is one or not.
 
     So the items before it are the same whoever is promoted, and can be done before that is known.

@@ -16,7 +16,7 @@ ANSWERS_EACH: Final = 2
 """Answers for each place, before what they took counts: the first ones all began together."""
 
 
-class Pace:
+class RequestPace:
     """The number of requests under way at one server."""
 
     def __init__(self, most: int = MOST, first: int = FIRST) -> None:
@@ -58,7 +58,7 @@ class Pace:
             self.is_settled, self.reason = True, "more of them write no more in the same time"
             return
         self._least_rate, self._before = rate, self.limit
-        self._count_anew(now_s)
+        self._restart_count(now_s)
         self.is_settled, self.reason = self.limit >= self._most, "it pays"
         self.limit = min(2 * self.limit, self._most)
 
@@ -73,5 +73,5 @@ class Pace:
         self.limit = max(1, self.limit // 2)
         self.is_settled, self.reason = True, "the server is too busy for more"
 
-    def _count_anew(self, now_s: float) -> None:
+    def _restart_count(self, now_s: float) -> None:
         self._began_s, self._answers, self._tokens = now_s, 0, 0

@@ -105,7 +105,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Rules:
+class PromotionRules:
     """What a domain says of promotion."""
 
     templates: tuple[str, ...]
@@ -116,7 +116,7 @@ class Rules:
     """People named a generator: who takes its place must be shown to teach as well."""
 
 
-def standing_after(rounds: Sequence[PastRound], rules: Rules) -> Standing:
+def standing_after(rounds: Sequence[PastRound], rules: PromotionRules) -> Standing:
     """Return who is in force after these rounds, which are in their order."""
     standing = Standing()
     for past in rounds:
@@ -124,7 +124,7 @@ def standing_after(rounds: Sequence[PastRound], rules: Rules) -> Standing:
     return standing
 
 
-def _after(standing: Standing, past: PastRound, rules: Rules) -> Standing:
+def _after(standing: Standing, past: PastRound, rules: PromotionRules) -> Standing:
     student, worse_bpb = standing.newest, past.worse_bpb or 0.0
     if student and worse_bpb > rules.margin_bpb:
         return standing.without(student).saying(
@@ -135,7 +135,7 @@ def _after(standing: Standing, past: PastRound, rules: Rules) -> Standing:
     return _promoted(tried, past, rules)
 
 
-def _put_in_full(standing: Standing, past: PastRound, rules: Rules) -> Standing:
+def _put_in_full(standing: Standing, past: PastRound, rules: PromotionRules) -> Standing:
     student = standing.canary
     able = [
         kind
@@ -160,7 +160,7 @@ def _can(student: str, harvests: Mapping[str, Harvest]) -> bool:
     return own.accepted >= least
 
 
-def _promoted(standing: Standing, past: PastRound, rules: Rules) -> Standing:
+def _promoted(standing: Standing, past: PastRound, rules: PromotionRules) -> Standing:
     if past.verdict != Decision.PROMOTE:
         return standing
     if rules.has_named and not past.teaches:
@@ -181,30 +181,32 @@ def _on_trial(standing: Standing, past: PastRound) -> Standing:
 def _directed(standing: Standing, past: PastRound) -> Standing:
     for student in sorted(past.dismissed):
         if student in standing.students:
-            told = f"round {past.number}: student {short(student)} was rolled back by a person"
-            standing = standing.without(student).saying(told)
+            reason = f"round {past.number}: student {short(student)} was rolled back by a person"
+            standing = standing.without(student).saying(reason)
     if past.appointed:
-        told = f"round {past.number}: student {short(past.appointed)} was promoted by a person"
-        standing = replace(standing, canary=past.appointed).saying(told)
+        reason = f"round {past.number}: student {short(past.appointed)} was promoted by a person"
+        standing = replace(standing, canary=past.appointed).saying(reason)
     return standing
 
 
 @dataclass(frozen=True)
-class Writer:
+class GeneratorShare:
     """A generator with its part of a template's prompts."""
 
     generator: Generator
     share: float
 
 
-def writers_of(template: str, standing: Standing, named: Generator | None) -> tuple[Writer, ...]:
+def writers_of(
+    template: str, standing: Standing, named: Generator | None
+) -> tuple[GeneratorShare, ...]:
     """Return who writes a template in the round that begins, whoever writes most first."""
     students = standing.in_full.get(template, ())
     usual = _student(students[-1]) if students else named
     if not standing.canary:
-        return (Writer(usual, 1.0),) if usual is not None else ()
-    canary = Writer(_student(standing.canary), CANARY_SHARE)
-    return (canary,) if usual is None else (Writer(usual, 1 - CANARY_SHARE), canary)
+        return (GeneratorShare(usual, 1.0),) if usual is not None else ()
+    canary = GeneratorShare(_student(standing.canary), CANARY_SHARE)
+    return (canary,) if usual is None else (GeneratorShare(usual, 1 - CANARY_SHARE), canary)
 
 
 def _student(artifact: str) -> Generator:

@@ -40,7 +40,7 @@ class _Size:
     learning_rate: float
     spread_bpb: float
     """Standard deviation of one student's bits per byte between seeds."""
-    noticed_bpb: float
+    detectable_bpb: float
     """A difference that is to be noticed, unless a domain says otherwise."""
     prompts: int
     """A contestant writes so much at most."""
@@ -99,19 +99,19 @@ class Proxies:
 
 
 def proxies_of(
-    shape: ModelShape, seed: int = 0, noticed_bpb: float | None = None, seeds: int | None = None
+    shape: ModelShape, seed: int = 0, detectable_bpb: float | None = None, seeds: int | None = None
 ) -> Proxies:
     """Return the small students of a cycle.
 
     Args:
         shape: the model that the cycle trains; its tokenizer is theirs.
         seed: the cycle's.
-        noticed_bpb: a difference of so much is to be noticed with a chance of 80 %; None: what two
-            seeds notice.
+        detectable_bpb: the difference to be noticed with a chance of 80 %, in bits per byte;
+            None: what two seeds notice.
         seeds: how many seeds each arm has; None: as many as that takes.
     """
     size = next(each for each in _SIZES if parameter_count(shape) >= each.from_parameters)
-    count = seeds or seeds_needed(size.spread_bpb, noticed_bpb or size.noticed_bpb)
+    count = seeds or seeds_needed(size.spread_bpb, detectable_bpb or size.detectable_bpb)
     first = seed * 1000
     return Proxies(
         _shape(size, shape),
@@ -122,9 +122,9 @@ def proxies_of(
     )
 
 
-def seeds_needed(spread_bpb: float, noticed_bpb: float) -> int:
+def seeds_needed(spread_bpb: float, detectable_bpb: float) -> int:
     """Return how many seeds each arm needs to notice a difference with a chance of 80 %."""
-    wanted = 2 * (_Z_SUM * spread_bpb / noticed_bpb) ** 2
+    wanted = 2 * (_Z_SUM * spread_bpb / detectable_bpb) ** 2
     return max(MIN_SEEDS, min(MAX_SEEDS, math.ceil(round(wanted, 6))))
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-from jupiterd.cycle.templates.prompt import Written
+from jupiterd.cycle.templates.prompt import WrittenAnswer
 
 PATH: Final = "/chat/completions"
 """Behind a server's address."""
 
-MAX_TOLD_CHARS: Final = 200
+MAX_ERROR_CHARS: Final = 200
 CHARS_PER_TOKEN: Final = 4
 
 OK: Final = 200
@@ -56,7 +56,7 @@ class Rejected:
     """It wants another key, or any."""
 
 
-Reply = Written | Again | Rejected
+Reply = WrittenAnswer | Again | Rejected
 
 Body = Mapping[str, Any]
 
@@ -78,14 +78,14 @@ def read_reply(status: int, headers: Mapping[str, str], content: bytes, body: Bo
     """
     if status == OK:
         return _written(content)
-    told = _told(content, status)
+    reason = _error_text(content, status)
     if status in _MAY_MEND:
-        return Again(told, _pause_s(headers), is_busy=status in BUSY, status=status)
+        return Again(reason, _pause_s(headers), is_busy=status in BUSY, status=status)
     if status in _FINAL:
-        return Rejected(told, is_final=True, wants_key=status in _UNAUTHORISED)
+        return Rejected(reason, is_final=True, wants_key=status in _UNAUTHORISED)
     if 300 <= status < 400:
         return Rejected(f"it sends us elsewhere (HTTP {status})", is_final=True)
-    return Rejected(told, changes=_wanted_changes(told, body))
+    return Rejected(reason, changes=_wanted_changes(reason, body))
 
 
 def changed_request(body: Body, changes: Mapping[str, str | None]) -> dict[str, Any]:
@@ -101,14 +101,14 @@ def error_words(said: object) -> str:
     if isinstance(error, dict):  # `detail` is what FastAPI says by itself, as of an unknown path
         text = error.get("message") or error.get("detail")
     words = " ".join(str(text or "").split())
-    return "".join(filter(str.isprintable, words))[:MAX_TOLD_CHARS]
+    return "".join(filter(str.isprintable, words))[:MAX_ERROR_CHARS]
 
 
 def tokens_of(usage: object, text: str) -> int:
     """Return the tokens of an answer, as the server tells them or as they are estimated."""
-    told: Any = usage.get("completion_tokens") if isinstance(usage, dict) else None
-    is_number = isinstance(told, int) and 0 <= told < 1 << 31
-    return told if is_number else len(text) // CHARS_PER_TOKEN
+    count: Any = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    is_number = isinstance(count, int) and 0 <= count < 1 << 31
+    return count if is_number else len(text) // CHARS_PER_TOKEN
 
 
 def _written(content: bytes) -> Reply:
@@ -121,17 +121,17 @@ def _written(content: bytes) -> Reply:
         return Again("what it answers is no chat completion")
     if text is not None and not isinstance(text, str):
         return Again("what it answers is no chat completion")
-    return Written(text or "", tokens_of(said.get("usage"), text or ""), is_whole=is_whole)
+    return WrittenAnswer(text or "", tokens_of(said.get("usage"), text or ""), is_whole=is_whole)
 
 
-def _told(content: bytes, status: int) -> str:
+def _error_text(content: bytes, status: int) -> str:
     """Return what the server says of an error, in one short line."""
     try:
         said: Any = json.loads(content)
     except (ValueError, RecursionError):
         said = None
-    told = error_words(said)
-    return f"HTTP {status}" + (f", {told}" if told else "")
+    message = error_words(said)
+    return f"HTTP {status}" + (f", {message}" if message else "")
 
 
 def _pause_s(headers: Mapping[str, str]) -> float | None:
@@ -146,10 +146,12 @@ def _pause_s(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _wanted_changes(told: str, body: Body) -> dict[str, str | None]:
-    if "max_completion_tokens" in told and "max_tokens" in body:
+def _wanted_changes(message: str, body: Body) -> dict[str, str | None]:
+    if "max_completion_tokens" in message and "max_tokens" in body:
         return {"max_tokens": "max_completion_tokens"}
-    found: dict[str, str | None] = {name: None for name in _SPARED if name in told and name in body}
+    found: dict[str, str | None] = {
+        name: None for name in _SPARED if name in message and name in body
+    }
     if "stream" in found and "stream_options" in body:  # it goes with the other alone
         found["stream_options"] = None
     return found

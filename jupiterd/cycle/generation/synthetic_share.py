@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from jupiterd.cycle.gate.proxy import Compared
+from jupiterd.cycle.gate.proxy import ArmComparison
 
 STEP: Final = 0.05
 """What the share rises by: small, since the share that is best differs from domain to domain."""
@@ -20,11 +20,11 @@ FALL: Final = 0.5
 
 
 @dataclass(frozen=True)
-class Control:
+class ControlResult:
     """What came of one round's control."""
 
     round: int
-    compared: Compared
+    compared: ArmComparison
     """The text that was packed beside real text alone."""
 
 
@@ -36,7 +36,7 @@ class SyntheticShare:
     reason: str
 
 
-def share_after(controls: Iterable[Control], start: float, cap: float) -> SyntheticShare:
+def share_after(controls: Iterable[ControlResult], start: float, cap: float) -> SyntheticShare:
     """Return the share of the round after these controls, in whatever order they come.
 
     Args:
@@ -52,7 +52,7 @@ def share_after(controls: Iterable[Control], start: float, cap: float) -> Synthe
     return found
 
 
-def _after(before: float, control: Control, cap: float) -> SyntheticShare:
+def _after(before: float, control: ControlResult, cap: float) -> SyntheticShare:
     compared, number = control.compared, control.round
     if compared.is_worse:
         share = before * FALL

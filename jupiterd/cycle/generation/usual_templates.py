@@ -46,8 +46,8 @@ def recorded(
 
     by_base: the generator is the chat model that the cycle begins with, and nobody named it
     """
-    asked = asking(domain) if by_base else domain_with(domain, generator)
-    return (text if asked is domain else domain_text(asked)), asked
+    resolved = asking(domain) if by_base else domain_with(domain, generator)
+    return (text if resolved is domain else domain_text(resolved)), resolved
 
 
 def usual_templates(language: str) -> tuple[Template, ...]:

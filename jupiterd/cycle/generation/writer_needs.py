@@ -93,8 +93,8 @@ def writer_need(
     """
     is_torch_on_cpu = device.kind == CPU and device.engine != MLX
     width = 4 if is_torch_on_cpu else 2
-    told = shape.config.get("max_position_embeddings")
-    most = told if isinstance(told, int) and told > 0 else _USUAL_POSITIONS
+    limit = shape.config.get("max_position_embeddings")
+    most = limit if isinstance(limit, int) and limit > 0 else _USUAL_POSITIONS
     held = min(most, prompt_tokens + new_tokens)
     keys_and_values = 2 * shape.layers * shape.kv_heads * shape.head_dim * width
     read = _HIDDEN_AT_ONCE * shape.hidden + _FF_AT_ONCE * shape.ff

@@ -22,8 +22,8 @@ from jupiterd.cycle.holdout.holdout_plan import LINE, Collected, Ends, HoldoutPl
 from jupiterd.cycle.holdout.holdout_rules import (
     ENOUGH_GATE_CLUSTERS,
     MOST_HELD_OUT,
+    HoldoutParts,
     HoldoutRules,
-    Parts,
     named_shares,
     wanted_parts,
 )
@@ -93,15 +93,15 @@ class Levels:
         return self._levels[depth]
 
 
-def choose_level(levels: Levels, wanted: Parts, rules: HoldoutRules) -> tuple[Level, str]:
+def choose_level(levels: Levels, wanted: HoldoutParts, rules: HoldoutRules) -> tuple[Level, str]:
     """Return the level with the largest clusters of which the gate still has enough, and why."""
-    told = rules.fraction is not None
-    enough = rules.least_clusters if told else max(ENOUGH_GATE_CLUSTERS, rules.least_clusters)
+    is_stated = rules.fraction is not None
+    enough = rules.least_clusters if is_stated else max(ENOUGH_GATE_CLUSTERS, rules.least_clusters)
     last = levels.at(DOCUMENT)
     share = wanted.gate / max(1, last.clusters)
     for level in map(levels.at, levels.depths):
         # Where the domain says how many are wanted it means clusters, however unequal.
-        found = (level.clusters if told else level.effective) * share
+        found = (level.clusters if is_stated else level.effective) * share
         if found >= enough:
             return (
                 level,
@@ -120,7 +120,7 @@ def _is_counted_by(level: Level, rules: HoldoutRules) -> bool:
     return level.clusters >= rules.least_clusters and level.effective >= LEAST_EFFECTIVE
 
 
-def as_many_as_are_scored(wanted: Parts, level: Level, rules: HoldoutRules) -> Parts:
+def as_many_as_are_scored(wanted: HoldoutParts, level: Level, rules: HoldoutRules) -> HoldoutParts:
     """Return the parts with no more for the gate than it scores of so many clusters."""
     most = level.clusters * rules.max_cluster_documents
     return replace(wanted, gate=min(wanted.gate, most))
@@ -138,7 +138,7 @@ def _scored(documents: Sequence[Collected], rules: HoldoutRules) -> list[Collect
 
 
 def _filled(
-    plan: HoldoutPlan, scored: Sequence[Collected], wanted: Parts, rules: HoldoutRules
+    plan: HoldoutPlan, scored: Sequence[Collected], wanted: HoldoutParts, rules: HoldoutRules
 ) -> HoldoutPlan:
     """Return the plan with the ends of each line."""
     sizes = Counter(plan.cluster_of(each.path) for each in scored)
@@ -161,7 +161,7 @@ def _filled(
     )
 
 
-def _of_newcomers(wanted: Parts, documents: int) -> Ends:
+def _of_newcomers(wanted: HoldoutParts, documents: int) -> Ends:
     """Return the ends of clusters that come later: they give as large a share as the others."""
     gate, dev = wanted.gate, wanted.gate + wanted.dev
     return (
@@ -174,7 +174,9 @@ def _of_newcomers(wanted: Parts, documents: int) -> Ends:
 class _Filling:
     """Takes clusters from the beginnings of lines, in turn, until each part has its documents."""
 
-    def __init__(self, lines: Mapping[str, Sizes], wanted: Parts, rules: HoldoutRules) -> None:
+    def __init__(
+        self, lines: Mapping[str, Sizes], wanted: HoldoutParts, rules: HoldoutRules
+    ) -> None:
         self._salt = rules.salt
         self._wanted = (wanted.gate, wanted.dev, wanted.vault)
         self._sizes = {cluster: size for line in lines.values() for cluster, size in line.items()}

@@ -101,21 +101,21 @@ class HoldoutPlan:
         return {"version": VERSION, **asdict(self)}
 
     @classmethod
-    def from_plain(cls, told: Mapping[str, Any]) -> "HoldoutPlan":
+    def from_plain(cls, document: Mapping[str, Any]) -> "HoldoutPlan":
         """Rebuild a plan that was recorded."""
         return cls(
-            salt=str(told["salt"]),
-            depth=int(told["depth"]),
-            fraction=float(told["fraction"]),
-            dev=float(told["dev"]),
-            vault=float(told["vault"]),
-            ends=_ends(told["ends"]),
-            lines={str(cluster): _ends(ends) for cluster, ends in told["lines"].items()},
-            line_of=_texts(told["line_of"]),
-            joined=_texts(told["joined"]),
-            trained_on=tuple(map(str, told["trained_on"])),
-            counted_depth=int(told["counted_depth"]),
-            counted_joined=_texts(told["counted_joined"]),
+            salt=str(document["salt"]),
+            depth=int(document["depth"]),
+            fraction=float(document["fraction"]),
+            dev=float(document["dev"]),
+            vault=float(document["vault"]),
+            ends=_ends(document["ends"]),
+            lines={str(cluster): _ends(ends) for cluster, ends in document["lines"].items()},
+            line_of=_texts(document["line_of"]),
+            joined=_texts(document["joined"]),
+            trained_on=tuple(map(str, document["trained_on"])),
+            counted_depth=int(document["counted_depth"]),
+            counted_joined=_texts(document["counted_joined"]),
         )
 
 
@@ -126,9 +126,9 @@ def place_of(cluster: str, salt: str) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
-def _ends(told: list[int]) -> Ends:
-    return cast("Ends", tuple(map(int, told)))
+def _ends(numbers: list[int]) -> Ends:
+    return cast("Ends", tuple(map(int, numbers)))
 
 
-def _texts(told: Mapping[str, str]) -> dict[str, str]:
-    return {str(one): str(other) for one, other in told.items()}
+def _texts(names: Mapping[str, str]) -> dict[str, str]:
+    return {str(one): str(other) for one, other in names.items()}

@@ -89,7 +89,7 @@ class HoldoutRules:
 
 
 @dataclass(frozen=True)
-class Parts:
+class HoldoutParts:
     """Documents of each part of the holdout."""
 
     gate: int
@@ -102,15 +102,15 @@ class Parts:
         return self.gate + self.dev + self.vault
 
 
-def wanted_parts(documents: int, rules: HoldoutRules) -> Parts:
+def wanted_parts(documents: int, rules: HoldoutRules) -> HoldoutParts:
     """Return how many documents of so many are held out, and for what."""
     if rules.fraction is not None or rules.dev is not None or rules.vault is not None:
-        return _as_told(documents, rules)
+        return _of_stated_fraction(documents, rules)
     gate = min(math.floor(documents * GATE_SHARE), math.floor(GATE_ROOTS * math.sqrt(documents)))
     gate = max(gate, min(rules.least_documents, math.floor(documents * MOST_GATE_SHARE)))
     dev = min(max(LEAST_DEV_DOCUMENTS, math.floor(gate * DEV_SHARE)), documents // 6)
     vault = math.floor(gate * VAULT_SHARE) if documents >= VAULT_FROM else 0
-    return Parts(gate, dev, vault)
+    return HoldoutParts(gate, dev, vault)
 
 
 def least_documents(rules: HoldoutRules) -> int:
@@ -133,8 +133,8 @@ def named_shares(documents: int, rules: HoldoutRules) -> tuple[float, float, flo
     )
 
 
-def _as_told(documents: int, rules: HoldoutRules) -> Parts:
+def _of_stated_fraction(documents: int, rules: HoldoutRules) -> HoldoutParts:
     fraction, dev, vault = named_shares(documents, rules)
     held = round(documents * fraction)
     in_dev, in_vault = round(held * dev), round(held * vault)
-    return Parts(held - in_dev - in_vault, in_dev, in_vault)
+    return HoldoutParts(held - in_dev - in_vault, in_dev, in_vault)

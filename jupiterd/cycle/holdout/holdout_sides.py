@@ -15,7 +15,7 @@ from jupiterd.cycle.holdout.holdout_plan import Collected, HoldoutPlan
 
 COPY: Final = "copy"
 """Of a document that is held out: it is dropped."""
-HELD_BEFORE: Final = "held-before"
+HELD_OUT_BEFORE: Final = "held-before"
 """It is, or is nearly, what a round before has held out: it is dropped here."""
 LATE: Final = "late"
 """It would be held out, and came too late for that: it is dropped."""
@@ -24,7 +24,7 @@ LATE: Final = "late"
 def sides_of(
     plan: HoldoutPlan,
     documents: Sequence[Collected],
-    held_before: Collection[int] = (),
+    held_out_before: Collection[int] = (),
     late: Collection[int] = (),
 ) -> list[str]:
     """Return of each document in order what it is for: TRAIN, a part of the holdout, or why not.
@@ -32,7 +32,7 @@ def sides_of(
     Args:
         plan: of what is held out.
         documents: in the order in which copies give way to each other.
-        held_before: groups of what was held out before.
+        held_out_before: groups of what was held out before.
         late: numbers of documents of which none is held out any more.
     """
     parts = [plan.part_of(each.path) for each in documents]
@@ -40,8 +40,8 @@ def sides_of(
     taken: set[int] = set()
     sides: list[str] = []
     for number, (each, part) in enumerate(zip(documents, parts, strict=True)):
-        if each.group in held_before:
-            side = HELD_BEFORE
+        if each.group in held_out_before:
+            side = HELD_OUT_BEFORE
         elif each.group in trained:
             side = TRAIN
         elif number in late:

@@ -130,10 +130,10 @@ def _range(counts: TextCounts, rules: HoldoutRules, of_first: Comparison) -> str
 
 
 def _why_not(counts: TextCounts, rules: HoldoutRules) -> str:
-    told = f"{_about(counts)}{counted(counts.documents, 'document')}"
+    available = f"{_about(counts)}{counted(counts.documents, 'document')}"
     may_be = any(_can_be_judged(case, rules) for case in counts.cases)
     enough = "; only a part was read, so it may be enough" if may_be else ""
-    return f"{told}, about {counts.tokens:,} tokens; {counts.found.needed(rules)}{enough}"
+    return f"{available}, about {counts.tokens:,} tokens; {counts.found.needed(rules)}{enough}"
 
 
 def _about(counts: TextCounts) -> str:

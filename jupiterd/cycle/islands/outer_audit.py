@@ -77,9 +77,9 @@ def _not_handed_on(line: Sequence[OuterOrder]) -> list[str]:
     for before, step in itertools.pairwise(line):
         strangers = set(step.islands) - _closed_by(line, step).keys()
         if strangers:
-            told = ", ".join(sorted(strangers))
+            listed = ", ".join(sorted(strangers))
             problems.append(
-                f"outer step {step.number} merges pseudo-gradients of {told}, who had no order"
+                f"outer step {step.number} merges pseudo-gradients of {listed}, who had no order"
             )
         if step.first_step != before.first_step + before.steps:
             problems.append(f"outer step {step.number} begins at inner step {step.first_step}")

@@ -40,7 +40,7 @@ def places(plan: TrainPlan, horizon: Horizon) -> tuple[int, ...]:
 
 
 def is_scored(
-    plan: TrainPlan, horizon: Horizon, step: int, asked: int, scored: int, batch: int
+    plan: TrainPlan, horizon: Horizon, step: int, due: int, scored: int, batch: int
 ) -> bool:
     """Say whether the weights that contain so many steps are scored.
 
@@ -48,25 +48,25 @@ def is_scored(
         plan: of the training.
         horizon: what is decided by then.
         step: that the weights contain.
-        asked: of the last weights that were to be scored.
+        due: of the last weights that were to be scored.
         scored: sequences of held-out text.
         batch: sequences of a step that the smallest island takes.
     """
-    if step <= asked:
+    if step <= due:
         return False
     is_place = bool(plan.extends_by_steps) and not horizon.decay_from
     if step >= end_step(plan, horizon) or (is_place and step in places(plan, horizon)):
         return True
     usual = measure_interval(plan.steps, plan.batch_sequences, scored)
-    return step - asked >= max(usual, least_interval(max(1, batch), scored))
+    return step - due >= max(usual, least_interval(max(1, batch), scored))
 
 
-def decided(plan: TrainPlan, horizon: Horizon, told: Iterable[MergedLoss], step: int) -> Horizon:
+def decided(plan: TrainPlan, horizon: Horizon, merged: Iterable[MergedLoss], step: int) -> Horizon:
     """Return what is decided by losses that islands tell; those that were taken in count no more.
 
     step: where the next round begins that isn't given out
     """
-    news = sorted(each for each in told if each.step > horizon.step)
+    news = sorted(each for each in merged if each.step > horizon.step)
     for after, same in groupby(news, key=lambda each: each.step):
         losses = [each.loss for each in same if each.loss > 0]
         found = horizon.measured(plan, after, fmean(losses) if losses else None)

@@ -56,7 +56,7 @@ ADRIFT: Final = "its weights or momentum aren't those of the others"
 
 
 @dataclass(frozen=True)
-class Training:
+class OuterTraining:
     """What is trained, as far as rounds depend on it."""
 
     schedule: Schedule
@@ -130,7 +130,7 @@ class OuterOrder:
 
 
 def first_orders(
-    training: Training, members: Collection[Member], every_steps: int
+    training: OuterTraining, members: Collection[Member], every_steps: int
 ) -> list[OuterOrder]:
     """Return the beginning: nothing is merged, and as many rounds are ordered as are open.
 
@@ -143,7 +143,7 @@ def first_orders(
 
 
 def next_order(
-    training: Training,
+    training: OuterTraining,
     open_rounds: Sequence[OuterOrder],
     closing: Closing,
     members: Collection[Member],
@@ -170,7 +170,7 @@ def next_order(
             f"pseudo-gradients of {closing.counted} can't close {sorted(closed.positions)}'s round"
         )
     rate, momentum = rate_and_momentum(training, closed, steps_before)
-    came_back = [
+    returned = [
         each for name, ranges in closed.positions.items() if name not in closing.counted
         for each in ranges
     ]  # fmt: skip
@@ -182,7 +182,7 @@ def next_order(
         rate=rate,
         momentum=momentum,
         total_tokens=last.total_tokens + sum(closing.tokens),
-        left=last.left.give_back(came_back),
+        left=last.left.give_back(returned),
         left_out=dict.fromkeys(closing.missing, MISSING)
         | dict.fromkeys(closing.quarantined, QUARANTINED)
         | dict.fromkeys(closing.strangers, STRANGER)
@@ -208,7 +208,7 @@ def _following(last: OuterOrder) -> OuterOrder:
 
 
 def rate_and_momentum(
-    training: Training, closed: OuterOrder, steps_before: int
+    training: OuterTraining, closed: OuterOrder, steps_before: int
 ) -> tuple[float, float]:
     """Return how the outer step after a round is taken.
 
@@ -227,7 +227,7 @@ def _slowing(schedule: Schedule, closed: OuterOrder, steps_before: int) -> float
 
 
 def _with_round(
-    merged: OuterOrder, training: Training, members: Collection[Member], every_steps: int
+    merged: OuterOrder, training: OuterTraining, members: Collection[Member], every_steps: int
 ) -> OuterOrder:
     """Return the same step with the round that follows it."""
     steps = training.steps_of_round(merged.first_step, every_steps)

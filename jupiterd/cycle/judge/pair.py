@@ -13,7 +13,7 @@ from blake3 import blake3
 from jupiterd.cycle.judge.question import chosen
 
 
-class Kind(StrEnum):
+class PairKind(StrEnum):
     """Who wrote the two texts."""
 
     STUDENTS = "students"
@@ -26,7 +26,7 @@ class Kind(StrEnum):
     """Planted: ours is what stood there, in theirs some words are another document's."""
 
 
-class Outcome(StrEnum):
+class PairOutcome(StrEnum):
     """What a judge's two answers say together."""
 
     WIN = "win"
@@ -54,13 +54,13 @@ class Pair:
     @cached_property
     def id(self) -> str:
         """Return what names the question, whatever was answered."""
-        asked = f"{self.kind}\0{self.document}\0{self.beginning}\0{self.ours}\0{self.theirs}"
-        return blake3(asked.encode()).hexdigest(16)
+        identity = f"{self.kind}\0{self.document}\0{self.beginning}\0{self.ours}\0{self.theirs}"
+        return blake3(identity.encode()).hexdigest(16)
 
     @property
     def is_planted(self) -> bool:
         """Say whether it is known which of the two is better."""
-        return self.kind != Kind.STUDENTS
+        return self.kind != PairKind.STUDENTS
 
     @cached_property
     def choices(self) -> tuple[int | None, ...]:
@@ -68,8 +68,8 @@ class Pair:
         return tuple(map(chosen, self.replies))
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> PairOutcome:
         """Return what both answers say; a pair that wasn't asked about is a tie."""
         if self.choices == (1, 2):
-            return Outcome.WIN
-        return Outcome.LOSS if self.choices == (2, 1) else Outcome.TIE
+            return PairOutcome.WIN
+        return PairOutcome.LOSS if self.choices == (2, 1) else PairOutcome.TIE

@@ -10,7 +10,7 @@ from typing import Final
 
 from blake3 import blake3
 
-from jupiterd.cycle.judge.pair import Kind, Pair
+from jupiterd.cycle.judge.pair import Pair, PairKind
 from jupiterd.cycle.text_rules.code_parsing import PARSED_LANGUAGES, parseable_beginning
 
 MIN_BEGINNING_CHARS: Final = 48
@@ -20,7 +20,7 @@ MIN_CHARS: Final = 40
 MAX_CHARS: Final = 240
 """Shown of what follows: about what a student writes in the tokens that it is given."""
 
-KINDS: Final = (Kind.FOREIGN, Kind.SHUFFLED, Kind.CORRUPTED)
+KINDS: Final = (PairKind.FOREIGN, PairKind.SHUFFLED, PairKind.CORRUPTED)
 
 _CORRUPTED_EVERY: Final = 3
 _WORD: Final = re.compile(r"\S+")
@@ -91,13 +91,13 @@ def _beginning(text: str, language: str) -> str:
     return text[:end] if end >= MIN_BEGINNING_CHARS else ""
 
 
-def _spoilt(found: Sequence[Begun], place: int, kind: Kind, key: str) -> str:
+def _spoilt(found: Sequence[Begun], place: int, kind: PairKind, key: str) -> str:
     """Return a text that is worse than what follows; empty where none can be made."""
     follows = found[place].follows
     foreign = _foreign(found, place, key)
-    if kind is Kind.FOREIGN:
+    if kind is PairKind.FOREIGN:
         spoilt = foreign
-    elif kind is Kind.SHUFFLED:
+    elif kind is PairKind.SHUFFLED:
         spoilt = _with_words(follows, _shuffled(_WORD.findall(follows), key))
     else:
         spoilt = _with_others(follows, _shuffled(_WORD.findall(foreign), key))

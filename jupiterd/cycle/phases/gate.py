@@ -33,9 +33,9 @@ def gate(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkIt
     Where the scores are tied that is what a judge says, if the domain names one; where the
     candidate would be promoted, the vault, and how its text teaches small students.
     """
-    if not (asked := judge_items(view, domain)):
+    if not (items := judge_items(view, domain)):
         return _with_what_follows(view, domain, shape, (_judging(view, domain, FIRST, {}),))
-    judged = (_judging(view, domain, FIRST, {}), *asked)
+    judged = (_judging(view, domain, FIRST, {}), *items)
     if any(item.id not in view.completed for item in judged):
         return judged
     judged = (*judged, _judging(view, domain, WITH_JUDGE, {}))

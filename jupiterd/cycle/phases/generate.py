@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cycle.base.work_item import Phase, WorkItem
 from jupiterd.cycle.domain.generator import Generator
-from jupiterd.cycle.generation.generation_options import Piece, pieces_of
+from jupiterd.cycle.generation.generation_options import QuotaPart, pieces_of
 from jupiterd.cycle.generation.promotion import writers_of
 from jupiterd.cycle.phases.collect import training_text
 from jupiterd.cycle.phases.view import RoundView, item_id
@@ -29,14 +29,14 @@ def generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[W
     return _items(view, domain, view.round, _pieces(view, domain))
 
 
-def _pieces(view: RoundView, domain: "Domain") -> tuple[Piece, ...]:
+def _pieces(view: RoundView, domain: "Domain") -> tuple[QuotaPart, ...]:
     return pieces_of(
         domain.generation.templates, lambda kind: writers_of(kind, view.standing, view.of_others)
     )
 
 
 def _items(
-    view: RoundView, domain: "Domain", round_number: int, pieces: Sequence[Piece]
+    view: RoundView, domain: "Domain", round_number: int, pieces: Sequence[QuotaPart]
 ) -> tuple[WorkItem, ...]:
     return tuple(
         writing(
@@ -56,7 +56,7 @@ def writing(
     domain: "Domain",
     item: WorkItem,
     number: int,
-    piece: Piece,
+    piece: QuotaPart,
     round_number: int = 0,
 ) -> WorkItem:
     """Return an item with all that is told to whoever writes a piece, the n-th of its kind.
@@ -71,7 +71,7 @@ def writing(
         "purged": sorted(view.purged),
         "temperature": generation.temperature_of(piece.template),
         "top_p": generation.top_p,
-        **_asked(piece.generator),
+        **_generator_params(piece.generator),
         **piece.params(number, _order(view, round_number or view.round)),
         "max_tokens": generation.max_tokens_of(piece.template),
         **({"pairs": True} if view.loss_on else {}),
@@ -89,7 +89,7 @@ def _order(view: RoundView, round_number: int) -> str:
     return f"{order}/{attempt}" if attempt else order
 
 
-def _asked(generator: Generator) -> dict[str, Any]:
+def _generator_params(generator: Generator) -> dict[str, Any]:
     server = {"server": generator.to_plain()} if generator.url else {}
     return {"generator": generator.id, **server}
 

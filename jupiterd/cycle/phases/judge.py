@@ -65,14 +65,14 @@ def judge_params(view: RoundView, *, was_due: bool) -> dict[str, str]:
     if view.judge is None:
         return {}
     why_not = _why_not(view) if was_due else _incomparable(view)
-    told = {"name": view.judge.name, "id": view.judge.id, "why_not": why_not}
-    return {name: text for name, text in told.items() if text}
+    params = {"name": view.judge.name, "id": view.judge.id, "why_not": why_not}
+    return {name: text for name, text in params.items() if text}
 
 
 def judge_answers(view: RoundView) -> dict[str, ArtifactId]:
     """Return what a judge said of this candidate, as an input of the gate; or nothing."""
-    asked = view.completed.get(_id(view, "ask"))
-    return {} if asked is None or not asked.outputs else {JUDGE: asked.outputs["pairs"]}
+    result = view.completed.get(_id(view, "ask"))
+    return {} if result is None or not result.outputs else {JUDGE: result.outputs["pairs"]}
 
 
 def _why_not(view: RoundView) -> str:
@@ -81,8 +81,8 @@ def _why_not(view: RoundView) -> str:
         return "there is too little development text to make pairs of"
     if written is not None and not written.counts.get("answer_pairs"):
         return "what the two students write is too short to be compared, or the same"
-    asked = view.completed.get(_id(view, "ask"))
-    reason = "" if asked is None else str(asked.summary.get(WITHOUT, ""))
+    result = view.completed.get(_id(view, "ask"))
+    reason = "" if result is None else str(result.summary.get(WITHOUT, ""))
     return reason and f"the judge couldn't be had: {reason}"
 
 

@@ -22,10 +22,10 @@ from jupiterd.cycle.data.mixing import share_cap
 from jupiterd.cycle.domain.generator import Generator
 from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.gate.proxy import LEAST_SHARE, Arm, ProxyRun, Taught, too_little_words
-from jupiterd.cycle.generation.generation_options import WITHOUT, Piece, pieces_of
-from jupiterd.cycle.generation.promotion import Writer, is_own, writers_of
+from jupiterd.cycle.generation.generation_options import WITHOUT, QuotaPart, pieces_of
+from jupiterd.cycle.generation.promotion import GeneratorShare, is_own, writers_of
 from jupiterd.cycle.generation.proxies import Proxies, proxies_of
-from jupiterd.cycle.generation.synthetic_share import Control, SyntheticShare, share_after
+from jupiterd.cycle.generation.synthetic_share import ControlResult, SyntheticShare, share_after
 from jupiterd.cycle.phases.collect import held_out
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.generate import writing
@@ -57,11 +57,11 @@ def synthetic_share(view: RoundView, domain: "Domain") -> SyntheticShare:
     """Return how much of this round's text may be synthetic, as the controls before it decided."""
     ours = is_own(domain.generation.kinds, view.standing, view.of_others)
     start = share_cap(domain.mix_ratio.synthetic_share, is_own=ours)
-    controls: list[Control] = []
+    controls: list[ControlResult] = []
     for number in range(1, view.round):
         compared = Taught(tuple(_runs(view.completed, number, Phase.EVALUATE))).by_mix
         if compared is not None:
-            controls.append(Control(number, compared))
+            controls.append(ControlResult(number, compared))
     return share_after(controls, start, share_cap(1.0, is_own=ours))
 
 
@@ -159,11 +159,11 @@ def runs_of_round(view: RoundView, domain: "Domain", *, last: bool) -> dict[str,
 
 def teaching_params(view: RoundView, domain: "Domain", *, last: bool) -> dict[str, str]:
     """Return what the gate is told of small students that there aren't; see `runs_of_round`."""
-    told = {
+    params = {
         "why_not": _untold(view, domain) if last else _needless(domain),
         "wrote_nothing": wrote_nothing(view, domain) if last else "",
     }
-    return {name: text for name, text in told.items() if text}
+    return {name: text for name, text in params.items() if text}
 
 
 def _untold(view: RoundView, domain: "Domain") -> str:
@@ -300,7 +300,9 @@ def _writing(view: RoundView, domain: "Domain", shape: "ModelShape") -> Iterator
     ]
     artifact = ArtifactId(view.trained or "")
     candidate = Generator(short(artifact), artifact)
-    for number, piece in enumerate(pieces_of(bounded, lambda _: (Writer(candidate, 1.0),), 0.0)):
+    for number, piece in enumerate(
+        pieces_of(bounded, lambda _: (GeneratorShare(candidate, 1.0),), 0.0)
+    ):
         yield _written(view, domain, Arm.CANDIDATE, number, piece)
         if incumbent := _incumbent(view, piece.template.kind):
             theirs = replace(piece, generator=incumbent)
@@ -313,7 +315,9 @@ def _incumbent(view: RoundView, template: str) -> Generator | None:
     return writers[0].generator if writers else None
 
 
-def _written(view: RoundView, domain: "Domain", arm: Arm, number: int, piece: Piece) -> WorkItem:
+def _written(
+    view: RoundView, domain: "Domain", arm: Arm, number: int, piece: QuotaPart
+) -> WorkItem:
     name = _id(view, Phase.GATE, f"write-{arm}-{number}")
     return writing(view, domain, WorkItem(name, Phase.GATE, "generate"), number, piece)
 

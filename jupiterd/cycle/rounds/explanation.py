@@ -15,7 +15,7 @@ from jupiterd.formats import counted
 
 Document = Mapping[str, Any]
 
-_ASKED = {
+_QUESTION_TEXTS = {
     Question.SANE: "does it work at all?",
     Question.BETTER: "is it better than the last student?",
     Question.NOT_WORSE: "is it at least as good as the generator?",
@@ -53,7 +53,7 @@ def question_lines(verdict: Document, given: Document) -> list[str]:
     given: what was compared, as verdict.json says
     """
     return [
-        f"{question} {_asked(question, given)} {answer['outcome']}: {answer['reason']}"
+        f"{question} {_question_text(question, given)} {answer['outcome']}: {answer['reason']}"
         for question, answer in _answers(verdict)
     ]
 
@@ -74,10 +74,9 @@ def explain(document: Document, course: RoundCourse | None = None) -> list[str]:
         "",
     ]
     for question, answer in _answers(verdict):
-        lines += [
-            f"{question} {_asked(question, given).capitalize()} {str(answer['outcome']).upper()}"
-        ]
-        lines += [f"   {line}" for line in _told(question, answer, document)]
+        outcome = str(answer["outcome"]).upper()
+        lines += [f"{question} {_question_text(question, given).capitalize()} {outcome}"]
+        lines += [f"   {line}" for line in _answer_text(question, answer, document)]
     control = list(_control(document))
     spaced = [*control, ""] if control else []
     fell_short = None if decision is Decision.PROMOTE else course
@@ -91,10 +90,10 @@ def _follows(decision: Decision, given: Document, course: RoundCourse | None) ->
     if is_silent and decision is Decision.PROMOTE:
         return _WRITES_NOTHING
     follows = _NOBODY_GENERATES if _is_without_generator(given) else {}
-    told = follows.get(decision, _FOLLOWS[decision])
+    text = follows.get(decision, _FOLLOWS[decision])
     if course is None or not course.is_last:
-        return told
-    return told.replace(
+        return text
+    return text.replace(
         _NEXT_ASKS, f"and this was the last round: {course.more_rounds} asks again."
     )
 
@@ -103,10 +102,10 @@ def _is_without_generator(given: Document) -> bool:
     return "generator" in given and not given["generator"]
 
 
-def _asked(question: Question, given: Document) -> str:
+def _question_text(question: Question, given: Document) -> str:
     if question is Question.NOT_WORSE and _is_without_generator(given):
         return "is it at least as good as counting alone?"
-    return _ASKED[question]
+    return _QUESTION_TEXTS[question]
 
 
 def _setting(document: Document) -> Iterator[str]:
@@ -139,7 +138,7 @@ def _setting(document: Document) -> Iterator[str]:
     yield f"   tokens        {_bpb(verdict['unigram_bpb'])}  (counting these alone)"
 
 
-def _told(question: Question, answer: Document, document: Document) -> Iterator[str]:
+def _answer_text(question: Question, answer: Document, document: Document) -> Iterator[str]:
     yield f"{_sentence(answer['reason'])}."
     if answer["outcome"] in {Outcome.NOT_ASKED, Outcome.NOT_RUN}:
         if question is Question.TEACHES and answer["outcome"] == Outcome.NOT_RUN:
@@ -317,18 +316,18 @@ def _vault(verdict: Document) -> Iterator[str]:
     vault = verdict["vault"]
     if vault is None:
         return
-    told = (
+    text = (
         f"in the vault, which nobody looks at, it saves {vault['improvement_bpb']:+.4f} on "
         f"{vault['documents']:,} documents; on {vault['known_part']} "
         f"{vault['known_improvement_bpb']:+.4f}"
     )
     if vault["is_alarm"]:
         yield (
-            f"ALARM: {told}. The text that is looked at seems over-fitted: hold out more, and "
+            f"ALARM: {text}. The text that is looked at seems over-fitted: hold out more, and "
             f"don't trust small gains."
         )
     else:
-        yield f"Over-fitted? No: {told}."
+        yield f"Over-fitted? No: {text}."
 
 
 def _answers(verdict: Document) -> Iterator[tuple[Question, Document]]:

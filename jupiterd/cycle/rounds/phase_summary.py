@@ -109,24 +109,24 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
     if phase is Phase.EVALUATE:
         return _evaluate_detail(counts)
     whole = _Zeros({name: _Amount(value) for name, value in counts.items()})
-    told = _template(phase, counts).format_map(whole)
+    text = _template(phase, counts).format_map(whole)
     if refused := _listed(counts, "refused."):
-        told += f"; refused: {refused}"
+        text += f"; refused: {refused}"
     if phase is Phase.GENERATE and counts.get("kept"):
-        told += f"; here already: {counted(int(counts['kept']), 'answer')}"
+        text += f"; here already: {counted(int(counts['kept']), 'answer')}"
     if replaced := _listed(counts, "removed."):
-        told += f"; replaced in the text: {replaced}"
+        text += f"; replaced in the text: {replaced}"
     if silent := _listed(counts, SILENT_COUNT):
-        told += f"; stopped answering, and the next round asks again (pages): {silent}"
+        text += f"; stopped answering, and the next round asks again (pages): {silent}"
     if dropped := _listed(counts, "dropped.", MOST_REASONS):
-        told += f"; dropped {whole['dropped']} ({dropped})"
+        text += f"; dropped {whole['dropped']} ({dropped})"
     if others := whole[OTHER_FILES_COUNT]:
-        told += f"; {counted(others, 'other file')} beside them: images, style sheets and the like"
+        text += f"; {counted(others, 'other file')} beside them: images, style sheets and the like"
     if reasons := _skipped(counts):
         rows = whole["skipped_rows"]
         of_rows = f"; rows skipped: {rows}" if rows else ""
-        return f"{told}; left out {whole['skipped']} ({reasons}){of_rows}"
-    return told + (_SKIPPED.format_map(whole) if whole["skipped"] else "")
+        return f"{text}; left out {whole['skipped']} ({reasons}){of_rows}"
+    return text + (_SKIPPED.format_map(whole) if whole["skipped"] else "")
 
 
 def _template(phase: Phase, counts: Mapping[str, float]) -> str:
@@ -165,8 +165,8 @@ def _evaluate_detail(counts: Mapping[str, float]) -> str:
     if not scores:
         return ""
     under_whom = _SCORED_UNDER.get(scores // documents, "under candidate, incumbent and generator")
-    asked = f"; asked {int(counts.get('gaps', 0)):,} times which of several words fits a gap"
-    gaps = asked if counts.get("gaps") else ""
+    cloze = f"; asked {int(counts.get('gaps', 0)):,} times which of several words fits a gap"
+    gaps = cloze if counts.get("gaps") else ""
     return f"{counted(documents, 'document')}, each scored {under_whom}{gaps}"
 
 
@@ -174,12 +174,12 @@ _SCORED_UNDER = {1: "under the candidate", 2: "under candidate and incumbent"}
 
 
 def _filter_detail(counts: Mapping[str, float]) -> str:
-    told = _listed(counts, "dropped.", MOST_REASONS)
+    reasons = _listed(counts, "dropped.", MOST_REASONS)
     return (
         f"kept {counts.get('kept_real', 0):.0f} real and "
         f"{counts.get('kept_synthetic', 0):.0f} synthetic, "
         f"dropped {counts.get('dropped', 0):.0f}"
-        + (f" ({told})" if told else "")
+        + (f" ({reasons})" if reasons else "")
         + ("; quality isn't judged: its reference has no text" * (UNJUDGED_COUNT in counts))
     )
 

@@ -56,10 +56,10 @@ class PlannedCycle:
 
 def plan_lines(planned: PlannedCycle) -> list[str]:
     """Return the lines."""
-    return [planned.title, *(f"{label:<10}{told}" for label, told in _told(planned))]
+    return [planned.title, *(f"{label:<10}{text}" for label, text in _labelled_lines(planned))]
 
 
-def _told(planned: PlannedCycle) -> Iterator[tuple[str, str]]:
+def _labelled_lines(planned: PlannedCycle) -> Iterator[tuple[str, str]]:
     survey = planned.survey
     yield "reads", reading_line(survey)
     if survey.counted:
@@ -81,12 +81,12 @@ def _told(planned: PlannedCycle) -> Iterator[tuple[str, str]]:
 def _advice(planned: PlannedCycle) -> str:
     """Return what had better be otherwise; empty: nothing."""
     size: Mapping[str, Any] = planned.predicted.get("size") or {}
-    told: list[str] = []
+    lines: list[str] = []
     if size and planned.size and size["size"] != planned.size:
-        told.append(f"--size {size['size']} suits text and machines: {plain(size['reason'])}")
+        lines.append(f"--size {size['size']} suits text and machines: {plain(size['reason'])}")
     if planned.forecast.can_be_judged and planned.forecast.help:
-        told.append(planned.forecast.help)
-    return "; ".join(told)
+        lines.append(planned.forecast.help)
+    return "; ".join(lines)
 
 
 def _verdict(planned: PlannedCycle) -> str:
@@ -107,18 +107,18 @@ def _training(planned: PlannedCycle) -> str:
     if not cost:
         return "no machine that could train is here, so nothing is foretold of it"
     first, later = cost["first"], cost.get("later")
-    told = f"round 1: {_steps(planned, least_of(cost))}{_passes(planned, least_of(cost))}"
+    text = f"round 1: {_steps(planned, least_of(cost))}{_passes(planned, least_of(cost))}"
     if least_of(cost)["steps"] < first["steps"]:
         passes = _passes(planned, first).replace(" over the text", "")
         most_steps = f"{_roughly(planned, first)}{counted(first['steps'], 'step')}"
-        told += f" (up to {most_steps}{passes}, while held-out loss falls)"
+        text += f" (up to {most_steps}{passes}, while held-out loss falls)"
     if later:
-        told += f"; each later round: {_steps(planned, least_of(cost, 'later'))}"
+        text += f"; each later round: {_steps(planned, least_of(cost, 'later'))}"
     if planned.training_tokens:
-        told += worthless_words(first["tokens"] / planned.training_tokens)
-    told += _rate(planned.predicted.get("expected") or {})
+        text += worthless_words(first["tokens"] / planned.training_tokens)
+    text += _rate(planned.predicted.get("expected") or {})
     most = planned.max_steps
-    return f"{told}; no more than {counted(most, 'step')} a round, as asked" if most else told
+    return f"{text}; no more than {counted(most, 'step')} a round, as asked" if most else text
 
 
 def _rate(expected: Mapping[str, Any]) -> str:
@@ -137,17 +137,17 @@ def _steps(planned: PlannedCycle, cost: Mapping[str, Any]) -> str:
 
 def _roughly(planned: PlannedCycle, cost: Mapping[str, Any]) -> str:
     """Return what is said before steps that follow from text whose tokens nobody has counted."""
-    is_asked = planned.has_fixed_steps or cost["steps"] == planned.max_steps
+    is_fixed = planned.has_fixed_steps or cost["steps"] == planned.max_steps
     is_of_text = cost["tokens"] >= OF_THE_TEXT * planned.training_tokens > 0
-    return "about " if is_of_text and not is_asked else ""
+    return "about " if is_of_text and not is_fixed else ""
 
 
 def _passes(planned: PlannedCycle, cost: Mapping[str, Any]) -> str:
     if not (there := planned.training_tokens):
         return ""
     passes = cost["tokens"] / there
-    told = f"{passes:,.1f} passes" if passes >= 0.1 else "under a tenth of a pass"
-    return f", {told} over the text"
+    text = f"{passes:,.1f} passes" if passes >= 0.1 else "under a tenth of a pass"
+    return f", {text} over the text"
 
 
 def _model(expected: Mapping[str, Any]) -> str:

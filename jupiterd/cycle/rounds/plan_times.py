@@ -29,7 +29,7 @@ TEXT_COPIES = 3
 PACKED_SHARE = 1 / 3
 BYTES_OF_PARAMETER = 12
 """Of a checkpoint: weights and two moments in fp32."""
-ROUNDS_KEPT = 2
+ROUNDS_RETAINED = 2
 CHECKPOINTS_OF_ROUND = 2
 
 
@@ -116,7 +116,7 @@ def disk_bytes(survey: Survey, parameters: int, rounds: int, vocab_size: int = 0
     of_shards = token_bytes(vocab_size) / BYTES_OF_TOKEN
     text = survey.bytes * (TEXT_COPIES * PACKED_SHARE + of_shards)
     checkpoints = CHECKPOINTS_OF_ROUND * BYTES_OF_PARAMETER * parameters
-    return round(min(rounds, ROUNDS_KEPT) * (text + checkpoints))
+    return round(min(rounds, ROUNDS_RETAINED) * (text + checkpoints))
 
 
 def least_of(cost: Mapping[str, Any], which: str = "first") -> dict[str, float]:

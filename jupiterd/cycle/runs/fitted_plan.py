@@ -33,7 +33,7 @@ from jupiterd.cycle.training.tuning_batch import tuning_batch
 
 
 @dataclass(frozen=True)
-class Trained:
+class PriorTraining:
     """What the weights that a round begins with were trained on."""
 
     tokens: int = 0
@@ -57,9 +57,11 @@ def planned_rounds(
     later = with_batch(derive(recipe_of, 2, overrides, seed, goes_on=True), settings, sequences)
     most = settings.max_steps
     if sequences and settings.steps_from == FROM_DATA:
-        trained = Trained(is_tuning=is_tuning)
+        trained = PriorTraining(is_tuning=is_tuning)
         plan = bounded(plan_of_round(plan, shape, sequences, trained), recipe_of.recipe, most)
-        after = Trained(plan.steps * plan.batch_sequences * shape.seq_len, is_tuning=is_tuning)
+        after = PriorTraining(
+            plan.steps * plan.batch_sequences * shape.seq_len, is_tuning=is_tuning
+        )
         later = plan_of_round(later, shape, sequences, after)
     plan, later = (bounded(each, recipe_of.recipe, most) for each in (plan, later))
     return (shortly_warmed(plan), shortly_warmed(later)) if is_tuning else (plan, later)
@@ -84,7 +86,7 @@ def with_batch(plan: TrainPlan, settings: RunSettings, sequences: int) -> TrainP
 
 
 def plan_of_round(
-    plan: TrainPlan, shape: ModelShape, sequences: int, trained: Trained
+    plan: TrainPlan, shape: ModelShape, sequences: int, trained: PriorTraining
 ) -> TrainPlan:
     """Return a round's plan with as many steps as its data is worth.
 

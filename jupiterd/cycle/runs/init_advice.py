@@ -25,13 +25,13 @@ def advice(parameters: int, tokens_per_s: float) -> list[str]:
     if parameters < LARGE_PARAMETERS:
         return []
     needed = TOKENS_PER_PARAMETER * parameters
-    scratch = _told(needed, tokens_per_s)
-    base = _told(needed // PART_FROM_A_BASE, tokens_per_s)
+    scratch = _tokens_and_time(needed, tokens_per_s)
+    base = _tokens_and_time(needed // PART_FROM_A_BASE, tokens_per_s)
     named = "Recommended: --init FOLDER|ORG/NAME, an open base model"
     return [f"{named}: from scratch about {scratch}; from a base a tenth or less, {base}"]
 
 
-def _told(tokens: int, tokens_per_s: float) -> str:
+def _tokens_and_time(tokens: int, tokens_per_s: float) -> str:
     took = f" ({_time(tokens / tokens_per_s)})" if tokens_per_s else ""
     return f"{tokens / 1e9:.1f} billion tokens{took}"
 

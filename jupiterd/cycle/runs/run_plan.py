@@ -83,9 +83,9 @@ def derive_run(
 
 def fitting_settings(settings: RunSettings, fit: Fit) -> RunSettings:
     """Return the settings with what had to be changed so that the model fits its devices."""
-    asked, options = settings.batch_size, fit.plan.options
+    batch_size, options = settings.batch_size, fit.plan.options
     changed: dict[str, Any] = {}
-    if fit.plan.micro_batch_sequences < min(asked, settings.batch_sequences):
+    if fit.plan.micro_batch_sequences < min(batch_size, settings.batch_sequences):
         changed["micro_batch"] = fit.plan.micro_batch_sequences
     if fit.gradient_checkpointing:
         changed["gradient_checkpointing"] = "on"

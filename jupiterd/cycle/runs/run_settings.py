@@ -114,7 +114,7 @@ class RunSettings(CheckedOptions):
 
     def options(self, of_the_size: EngineOptions) -> EngineOptions:
         """Return how it is computed: as asked, and for the rest as the size has it."""
-        asked = {
+        requested = {
             "precision": self.precision,
             "gradient_checkpointing": self.gradient_checkpointing,
             "attention": self.attention,
@@ -122,7 +122,7 @@ class RunSettings(CheckedOptions):
             "optimizer": self.optimizer,
             "weights": self.weights,
         }
-        chosen = {name: value for name, value in asked.items() if value != AUTO}
+        chosen = {name: value for name, value in requested.items() if value != AUTO}
         return of_the_size.model_copy(update=chosen)
 
     @property

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from jupiterd.cycle.templates.refusal import Refusal, Refused
+from jupiterd.cycle.templates.refusal import Refusal, RefusedAnswer
 from jupiterd.cycle.templates.tables import count_rows
 
 MIN_ROWS: Final = 3
@@ -37,7 +37,7 @@ SOLUTION_LABEL: Final = re.compile(
 )
 
 
-def form_mistake(kind: str, text: str, length_share: float) -> Refused | None:
+def form_mistake(kind: str, text: str, length_share: float) -> RefusedAnswer | None:
     """Return why a text hasn't the form that its template asks for; None: it has.
 
     length_share: its words beside those of the passage that it was made of
@@ -48,12 +48,12 @@ def form_mistake(kind: str, text: str, length_share: float) -> Refused | None:
     return _too_little(measure, count(text), least)
 
 
-def _too_little(measure: str, value: float, least: float) -> Refused | None:
-    return Refused(Refusal.MALFORMED, measure, value, least) if value < least else None
+def _too_little(measure: str, value: float, least: float) -> RefusedAnswer | None:
+    return RefusedAnswer(Refusal.MALFORMED, measure, value, least) if value < least else None
 
 
-def _too_much(measure: str, value: float, most: float) -> Refused | None:
-    return Refused(Refusal.MALFORMED, measure, value, most) if value > most else None
+def _too_much(measure: str, value: float, most: float) -> RefusedAnswer | None:
+    return RefusedAnswer(Refusal.MALFORMED, measure, value, most) if value > most else None
 
 
 def _questions(text: str) -> int:

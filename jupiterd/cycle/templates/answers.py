@@ -17,8 +17,8 @@ from jupiterd.cycle.templates.asking import DOCUMENT, closed, opened
 from jupiterd.cycle.templates.chat_phrases import without_chat
 from jupiterd.cycle.templates.grounding import grounded_share, unknown_hosts
 from jupiterd.cycle.templates.loops import before_loop, loop_start
-from jupiterd.cycle.templates.prompt import Written
-from jupiterd.cycle.templates.refusal import Refusal, Refused
+from jupiterd.cycle.templates.prompt import WrittenAnswer
+from jupiterd.cycle.templates.refusal import Refusal, RefusedAnswer
 from jupiterd.cycle.templates.texts import RULES, TEMPLATES, Template
 from jupiterd.cycle.text_rules.repetition import repeated_n_gram_chars, repeats
 
@@ -67,8 +67,8 @@ _TURN = re.compile(r"<\|[a-z_]+\|>|\[/?INST\]|</?s>|<(start|end)_of_turn>", re.I
 
 
 def judge_answer(
-    template: Template, written: Written, passage: str, language: str
-) -> str | Refused:
+    template: Template, written: WrittenAnswer, passage: str, language: str
+) -> str | RefusedAnswer:
     """Return the text that an answer holds, or why it is refused.
 
     Args:
@@ -80,35 +80,35 @@ def judge_answer(
     """
     text = _answer_in(template, written)
     if (refusal := _declined_or_leaked(text)) is not None:
-        return Refused(refusal)
+        return RefusedAnswer(refusal)
     return _judged(template, written, text, passage, language)
 
 
 def _judged(
-    template: Template, written: Written, text: str, passage: str, language: str
-) -> str | Refused:
+    template: Template, written: WrittenAnswer, text: str, passage: str, language: str
+) -> str | RefusedAnswer:
     words, of_word = _words(text, language), LETTERS_PER_WORD.get(language, 1)
     if (repeated := _repeated(text, words, of_word)) is not None:
         return repeated  # first: what goes round never comes to an end
     if not _is_whole(template, written):
-        return Refused(Refusal.TRUNCATED)
+        return RefusedAnswer(Refusal.TRUNCATED)
     if len(words) < MIN_WORDS * of_word:
-        return Refused(Refusal.TOO_SHORT, "words", len(words) / of_word, MIN_WORDS)
+        return RefusedAnswer(Refusal.TOO_SHORT, "words", len(words) / of_word, MIN_WORDS)
     source = _words(passage, language)
     copied = copied_share(words, source, COPIED_RUN * of_word)
     if copied > MAX_COPIED:
-        return Refused(Refusal.COPY, "copied", copied, MAX_COPIED)
+        return RefusedAnswer(Refusal.COPY, "copied", copied, MAX_COPIED)
     if (ungrounded := _ungrounded(template, text, passage, language)) is not None:
         return ungrounded
     return form_mistake(template.kind, text, len(words) / max(1, len(source))) or text
 
 
-def _ungrounded(template: Template, text: str, passage: str, language: str) -> Refused | None:
+def _ungrounded(template: Template, text: str, passage: str, language: str) -> RefusedAnswer | None:
     grounded = grounded_share(text, passage, language)
     if grounded < (least := LEAST_GROUNDED.get(template.kind, MIN_GROUNDED)):
-        return Refused(Refusal.UNGROUNDED, "grounded", grounded, least)
+        return RefusedAnswer(Refusal.UNGROUNDED, "grounded", grounded, least)
     linked = unknown_hosts(text, passage)
-    return Refused(Refusal.UNGROUNDED, "unknown_links", linked, 0) if linked else None
+    return RefusedAnswer(Refusal.UNGROUNDED, "unknown_links", linked, 0) if linked else None
 
 
 def copied_share(text: Sequence[str], source: Sequence[str], run: int) -> float:
@@ -119,7 +119,7 @@ def copied_share(text: Sequence[str], source: Sequence[str], run: int) -> float:
     return found / max(1, runs.total())
 
 
-def _answer_in(template: Template, written: Written) -> str:
+def _answer_in(template: Template, written: WrittenAnswer) -> str:
     """Return what was written without its wrappings, up to the mark that ends it."""
     text = _THOUGHTS.sub("", written.text)
     text = text.split(closed(template.kind))[0].strip()
@@ -136,7 +136,7 @@ def _before_echo(text: str) -> str:
     return text if last == len(parts) else "\n\n".join(parts[:last]).strip()
 
 
-def _is_whole(template: Template, written: Written) -> bool:
+def _is_whole(template: Template, written: WrittenAnswer) -> bool:
     """Say whether an answer came to its end, by itself or since it had no more to say."""
     has_looped = template.words is not None and loop_start(written.text) is not None
     return written.is_whole or closed(template.kind) in written.text or has_looped
@@ -166,15 +166,15 @@ def _words(text: str, language: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
-def _repeated(text: str, words: Sequence[str], of_word: int) -> Refused | None:
+def _repeated(text: str, words: Sequence[str], of_word: int) -> RefusedAnswer | None:
     lines = [line.strip() for line in text.split("\n") if len(line.strip()) > 3]
     share = repeats(lines)[0]
     if share > MAX_REPEATED_LINES:
-        return Refused(Refusal.REPEATED, "repeated_lines", share, MAX_REPEATED_LINES)
+        return RefusedAnswer(Refusal.REPEATED, "repeated_lines", share, MAX_REPEATED_LINES)
     chars = sum(map(len, words))
     share = repeated_n_gram_chars(words, REPEATED_RUN * of_word) / max(1, chars)
     if share > MAX_REPEATED_CHARS:
-        return Refused(Refusal.REPEATED, "repeated_chars", share, MAX_REPEATED_CHARS)
+        return RefusedAnswer(Refusal.REPEATED, "repeated_chars", share, MAX_REPEATED_CHARS)
     return None
 
 

@@ -93,6 +93,6 @@ def _without_closings(text: str) -> str:
         sentences = _SENTENCE.split(line)
         if not _CLOSING.match(sentences[-1]):
             break
-        kept = line[: len(line) - len(sentences[-1])].rstrip()
-        text = _RULE.sub("", f"{before}\n{kept}".strip())
+        shortened = line[: len(line) - len(sentences[-1])].rstrip()
+        text = _RULE.sub("", f"{before}\n{shortened}".strip())
     return text

@@ -19,7 +19,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenAnswer:
     """What came of one prompt."""
 
     text: str

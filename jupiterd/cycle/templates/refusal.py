@@ -31,7 +31,7 @@ class Refusal(StrEnum):
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedAnswer:
     """Why one answer becomes no sample, with what was measured of it."""
 
     reason: Refusal

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from jupiterd.cycle.data.instruction_rows import ASSISTANT, USER, Message
+from jupiterd.cycle.data.instruction_rows import ASSISTANT, USER, ChatMessage
 from jupiterd.cycle.templates.answer_forms import (
     ANSWER_LABEL,
     MIN_EXERCISE_WORDS,
@@ -35,7 +35,7 @@ _ANSWERING = re.compile(
 """A heading of an answer, or what is left of the marks around its label."""
 
 
-def turns_of(kind: str, text: str) -> tuple[Message, ...]:
+def turns_of(kind: str, text: str) -> tuple[ChatMessage, ...]:
     """Return questions and answers by turns; nothing where the text isn't such a pair.
 
     kind: the template that it was written for
@@ -44,9 +44,9 @@ def turns_of(kind: str, text: str) -> tuple[Message, ...]:
     pairs = parted(text) if parted is not None else ()
     return tuple(
         message
-        for asked, answer in pairs
-        if asked and answer
-        for message in (Message(USER, asked), Message(ASSISTANT, answer))
+        for question, answer in pairs
+        if question and answer
+        for message in (ChatMessage(USER, question), ChatMessage(ASSISTANT, answer))
     )
 
 
@@ -80,15 +80,15 @@ def _questions(text: str) -> Iterator[tuple[str, str]]:
 
 def _exercise(text: str) -> Iterator[tuple[str, str]]:
     for found in SOLUTION_LABEL.finditer(text):
-        asked = text[: found.start()]
-        if len(asked.split()) >= MIN_EXERCISE_WORDS:
-            yield _question(asked), _answer(text[found.end() :])
+        question = text[: found.start()]
+        if len(question.split()) >= MIN_EXERCISE_WORDS:
+            yield _question(question), _answer(text[found.end() :])
             return
 
 
 def _problem(text: str) -> Iterator[tuple[str, str]]:
-    asked, *solution = PARAGRAPH_END.split(text)
-    yield _question(asked), _answer("\n\n".join(solution))
+    question, *solution = PARAGRAPH_END.split(text)
+    yield _question(question), _answer("\n\n".join(solution))
 
 
 def _question(text: str) -> str:

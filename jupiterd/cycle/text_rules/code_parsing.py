@@ -25,8 +25,8 @@ def parses_on(beginning: str, continued: str) -> bool:
     lines or more parse together with the beginning, and that they aren't empty.
     """
     lines = continued.split("\n")[:-1]
-    for kept in range(len(lines), (len(lines) - 1) // 2, -1):
-        written = "\n".join(lines[:kept])
+    for count in range(len(lines), (len(lines) - 1) // 2, -1):
+        written = "\n".join(lines[:count])
         if written.strip() and is_python(f"{beginning}{written}\n"):
             return True
     return False

@@ -28,7 +28,7 @@ _WORD = re.compile(r"\w+")
 _UNKNOWN = -1
 
 
-class Holdout:
+class HeldOutIndex:
     """The held-out texts, ready to be compared with."""
 
     def __init__(self, texts: Iterable[str]) -> None:

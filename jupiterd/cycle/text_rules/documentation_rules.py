@@ -72,7 +72,9 @@ def judge_documentation(
         off: rules that aren't asked.
     """
     rendered = rendering(text, form, language)
-    judgement = judge_prose(rendered.text, language, off | _not_asked(rendered) | _JUDGED_HERE)
+    judgement = judge_prose(
+        rendered.text, language, off | _unsuited_to_documentation(rendered) | _JUDGED_HERE
+    )
     if judgement.reason is not None:
         return judgement
     miss = first_miss(_misses(rendered, language, is_page=form.kind in _PAGES), off)
@@ -109,7 +111,7 @@ def _repeating(text: str, language: str) -> Iterator[Miss]:
         yield from above(miss.reason, miss.measure, miss.value, limit)
 
 
-def _not_asked(rendered: Rendering) -> frozenset[DropReason]:
+def _unsuited_to_documentation(rendered: Rendering) -> frozenset[DropReason]:
     """Return the rules that don't suit a page: documentation with code isn't bad prose."""
     explains = rendered.explained_bytes >= MIN_EXPLAINED_BYTES
     is_mostly_example = rendered.code_bytes >= rendered.explained_bytes

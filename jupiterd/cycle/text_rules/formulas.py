@@ -30,17 +30,17 @@ _WORD_CHARS = 8
 _NAMELESS = "x"
 
 
-def held_formulas(text: str, held: list[str]) -> str:
+def with_formulas_set_aside(text: str, set_aside: list[str]) -> str:
     """Return the line with a number in the place of each formula, as code is held.
 
-    held: takes the formulas
+    set_aside: takes the formulas
     """
 
     def hold(found: re.Match[str]) -> str:
         if not _is_formula(_body(found)):
             return found[0]
-        held.append(found[0])
-        return f"\ue000{len(held) - 1}\ue001"
+        set_aside.append(found[0])
+        return f"\ue000{len(set_aside) - 1}\ue001"
 
     return _INLINE.sub(hold, text) if "$" in text or "\\" in text else text
 

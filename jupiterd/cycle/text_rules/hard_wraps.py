@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from jupiterd.cycle.text_rules.word_breaks import Vocabulary, before_next
+from jupiterd.cycle.text_rules.word_breaks import TextWords, before_next
 
 
 @dataclass(frozen=True)
-class Column:
+class WrapColumn:
     """How a kind of layout fills its lines."""
 
     least_chars: int
@@ -29,8 +29,8 @@ class Column:
     """May a sentence go on behind one blank line, as on the next page?"""
 
 
-PLAIN_TEXT = Column(least_chars=40, fill=0.9, sentence_fill=0.96, crosses_pages=False)
-PDF_PAGES = Column(least_chars=22, fill=0.8, sentence_fill=0.94, crosses_pages=True)
+PLAIN_TEXT = WrapColumn(least_chars=40, fill=0.9, sentence_fill=0.96, crosses_pages=False)
+PDF_PAGES = WrapColumn(least_chars=22, fill=0.8, sentence_fill=0.94, crosses_pages=True)
 
 MAX_COLUMN_CHARS = 160
 """Wider lines are paragraphs already."""
@@ -67,7 +67,7 @@ class _Row:
     blanks: int
 
 
-def unwrapped(text: str, column: Column) -> str:
+def unwrapped(text: str, column: WrapColumn) -> str:
     """Return the text with the lines of each paragraph joined.
 
     Args:
@@ -78,7 +78,7 @@ def unwrapped(text: str, column: Column) -> str:
     goes_on = _goes_on(rows, column) if rows else []
     if not any(goes_on):
         return text
-    vocabulary = Vocabulary.of(text)
+    vocabulary = TextWords.of(text)
     pieces = ["\n" * rows[0].blanks]
     for number, row in enumerate(rows):
         is_joined = goes_on[number] or goes_on[number + 1]
@@ -103,7 +103,7 @@ def _rows(lines: Sequence[str]) -> Iterator[_Row]:
             blanks += 1
 
 
-def _goes_on(rows: Sequence[_Row], column: Column) -> list[bool]:
+def _goes_on(rows: Sequence[_Row], column: WrapColumn) -> list[bool]:
     """Say of each row whether it goes on with the one before; one more `False` stands at the end.
 
     What is said of a break between two rows has the number of the second.
@@ -145,7 +145,7 @@ def _width(rows: Sequence[_Row], number: int) -> int:
     return lengths[-2] if len(lengths) > 3 else lengths[-1]
 
 
-def _is_full(rows: Sequence[_Row], number: int, column: Column) -> bool:
+def _is_full(rows: Sequence[_Row], number: int, column: WrapColumn) -> bool:
     """Say whether the row before left no room for this one's first word."""
     width = _width(rows, number - 1)
     if not column.least_chars <= width <= MAX_COLUMN_CHARS:

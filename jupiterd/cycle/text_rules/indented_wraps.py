@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jupiterd.cycle.text_rules.markup.asciidoc_titles import title_level
-from jupiterd.cycle.text_rules.word_breaks import Vocabulary, before_next
+from jupiterd.cycle.text_rules.word_breaks import TextWords, before_next
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def unwrapped_lines(text: str, markup: LineMarkup) -> str:
     """
     lines = text.split("\n")
     literal = _literal(lines, markup)
-    vocabulary = Vocabulary.of(text)
+    vocabulary = TextWords.of(text)
     pieces: list[str] = []
     is_joined = False
     for number, line in enumerate(lines):

@@ -96,9 +96,9 @@ def _assigned(match: re.Match[str]) -> str:
 
 def _email(match: re.Match[str]) -> str:
     host = match["host"].lower()
-    is_made_up = host.endswith(("example.com", "example.org", "example.net", ".example"))
+    is_example = host.endswith(("example.com", "example.org", "example.net", ".example"))
     is_login = match[0].startswith(f"{REMOVED}@")
-    return match[0] if is_made_up or is_login else EMAIL
+    return match[0] if is_example or is_login else EMAIL
 
 
 def _phone(match: re.Match[str]) -> str:

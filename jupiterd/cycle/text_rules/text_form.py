@@ -20,7 +20,7 @@ _DOT_LEADER = re.compile(r"(?:\. ?){5}[. ]*\S{0,6}$")
 """Dots that lead to the number of a page."""
 
 
-class Layout(StrEnum):
+class LineMeaning(StrEnum):
     """What the lines of a text mean."""
 
     VERBATIM = "verbatim"
@@ -36,7 +36,7 @@ class Layout(StrEnum):
     """Lines are those of printed pages."""
 
 
-def text_form(text: str, layout: Layout) -> str:
+def text_form(text: str, layout: LineMeaning) -> str:
     """Return the text with plain line ends and letters, each paragraph of prose on one line."""
     return _FORMS[layout](plain_line_ends(text))
 
@@ -73,12 +73,12 @@ def _pdf(text: str) -> str:
     return unwrapped(_paragraphs(text), PDF_PAGES)
 
 
-_FORMS: Mapping[Layout, Callable[[str], str]] = {
-    Layout.VERBATIM: without_trailing_blanks,
-    Layout.PARAGRAPHS: _paragraphs,
-    Layout.PLAIN: _plain,
-    Layout.MARKDOWN: _markdown,
-    Layout.RST: _rst,
-    Layout.ASCIIDOC: _asciidoc,
-    Layout.PDF: _pdf,
+_FORMS: Mapping[LineMeaning, Callable[[str], str]] = {
+    LineMeaning.VERBATIM: without_trailing_blanks,
+    LineMeaning.PARAGRAPHS: _paragraphs,
+    LineMeaning.PLAIN: _plain,
+    LineMeaning.MARKDOWN: _markdown,
+    LineMeaning.RST: _rst,
+    LineMeaning.ASCIIDOC: _asciidoc,
+    LineMeaning.PDF: _pdf,
 }

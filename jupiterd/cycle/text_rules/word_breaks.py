@@ -34,7 +34,7 @@ _UNSPACED = re.compile("[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uf
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class TextWords:
     """What a text tells of its own words."""
 
     words: AbstractSet[str]
@@ -54,7 +54,7 @@ class Vocabulary:
         return cls(words, cuts >= least, words >= _GERMAN)
 
 
-def before_next(line: str, following: str, vocabulary: Vocabulary) -> str:
+def before_next(line: str, following: str, vocabulary: TextWords) -> str:
     """Return a line as it must stand right before the one that goes on with it.
 
     Args:
@@ -72,7 +72,7 @@ def before_next(line: str, following: str, vocabulary: Vocabulary) -> str:
     return line if is_unspaced else f"{line} "
 
 
-def _is_cut(line: str, following: str, vocabulary: Vocabulary) -> bool:
+def _is_cut(line: str, following: str, vocabulary: TextWords) -> bool:
     """Say whether the hyphen at the line's end is the layout's, unlike that of `well-known`."""
     found, begun = _LAST_PIECE.search(line), _FIRST_PIECE.match(following)
     if found is None or begun is None or following[0].isupper():  # a name, a path, a number

@@ -14,7 +14,7 @@ from jupiterd.cycle.training.gradient_sync import digits
 MAX_TELEMETRY_BYTES = 1 << 16
 """Of one rank's text; what is longer is compared by its short form alone."""
 
-_TOLD_DIFFERENCES = 3
+_SHOWN_DIFFERENCES = 3
 _MAX_VALUE_CHARS = 60
 
 Agreement = Mapping[str, Any]
@@ -31,7 +31,7 @@ def short_form(text: bytes) -> list[float]:
     return [*map(float, digits(text)), float(min(len(text), MAX_TELEMETRY_BYTES))]
 
 
-def told_length(short_forms: Sequence[Sequence[float]]) -> int:
+def text_length(short_forms: Sequence[Sequence[float]]) -> int:
     """Return how many bytes each rank tells, once the short forms differ; 0 where they are equal.
 
     It is the length of the longest text.
@@ -56,11 +56,11 @@ def disagreement(rows: Sequence[Sequence[float]], names: Sequence[str]) -> str:
         rows: each rank's text as numbers.
         names: of each rank's node; ranks beyond them are told by number alone.
     """
-    told = [bytes(map(int, row)).strip() for row in rows]
-    (usual, _), *_ = Counter(told).most_common()
+    texts = [bytes(map(int, row)).strip() for row in rows]
+    (usual, _), *_ = Counter(texts).most_common()
     found = [
         f"{_place(rank, names)}: {_differences(_fields(text), _fields(usual))}"
-        for rank, text in enumerate(told)
+        for rank, text in enumerate(texts)
         if text != usual
     ]
     return "; ".join(found)
@@ -75,7 +75,7 @@ def _differences(found: Mapping[str, str], usual: Mapping[str, str]) -> str:
     names = [name for name in sorted({*found, *usual}) if found.get(name) != usual.get(name)]
     parts = [
         f"{name} is {found.get(name, 'missing')} there and {usual.get(name, 'missing')} elsewhere"
-        for name in names[:_TOLD_DIFFERENCES]
+        for name in names[:_SHOWN_DIFFERENCES]
     ]
     more = len(names) - len(parts)
     return ", ".join([*parts, *([f"and {more} more"] if more > 0 else [])]) or "it can't be told"

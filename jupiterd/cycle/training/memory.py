@@ -29,7 +29,7 @@ from jupiterd.cycle.training.engine_options import (
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.cycle.training.rank_memory import RESERVED_SHARE, Need
 from jupiterd.cycle.training.saved_activations import layer_bytes
-from jupiterd.cycle.training.size_refusal import Refused, size_refusal
+from jupiterd.cycle.training.size_refusal import RefusedSize, size_refusal
 
 LOGIT_CHUNK_TOKENS = 1024
 """Tokens whose logits exist at a time; all of a batch's would be the largest tensor of all."""
@@ -143,7 +143,7 @@ def _with_process(
     """
     holes = round(HEAP_HOLES * need.activations) if device.engine != MLX else 0
     copies = checkpoint_bytes(shape, plan.options)
-    if not plan.saves_on_its_way:
+    if not plan.saves_during_training:
         copies = max(0, copies - need.gradients - need.activations - need.logits - holes)
     return replace(need, program=PROGRAM_BYTES[device.engine] + holes, copies=copies)
 
@@ -188,9 +188,9 @@ def plan_that_fits(
         UsageError: something was asked for that the device can't do.
     """
     for options in _optimizers(plan.options, device):
-        ways = _ways(shape, plan.model_copy(update={"options": options}), device)
-        if fitting := [way for way in ways if way.need.fits(device)]:
-            best = min(fitting, key=lambda way: _cost(shape, way))
+        candidates = _candidate_fits(shape, plan.model_copy(update={"options": options}), device)
+        if fitting := [fit for fit in candidates if fit.need.fits(device)]:
+            best = min(fitting, key=lambda fit: _cost(shape, fit))
             return replace(best, changes=_changes(plan, best))
     raise size_refusal(_refused(shape, plan, device, smaller), device)
 
@@ -238,10 +238,10 @@ def _optimizers(options: EngineOptions, device: DeviceAbilities) -> list[EngineO
     return list(dict.fromkeys(ladder))
 
 
-def _ways(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> list[Fit]:
+def _candidate_fits(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> list[Fit]:
     """Return the plan with each micro batch and checkpointing that may be chosen."""
-    asked = plan.options.gradient_checkpointing
-    switches = [False, True] if asked == "auto" else [asked == "on"]
+    wanted = plan.options.gradient_checkpointing
+    switches = [False, True] if wanted == "auto" else [wanted == "on"]
     precision = resolve(plan.options, device, fits=True).precision
     found: list[Fit] = []
     size = min(plan.micro_batch_sequences, plan.batch_sequences)
@@ -256,35 +256,35 @@ def _ways(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> list[F
     return found
 
 
-def _cost(shape: ModelShape, way: Fit) -> float:
+def _cost(shape: ModelShape, fit: Fit) -> float:
     """Return about how long a token takes, compared with the best that could be."""
-    tokens = way.plan.micro_batch_sequences * shape.seq_len
-    return (RECOMPUTE_COST if way.gradient_checkpointing else 1.0) * (1 + FEEDING_TOKENS / tokens)
+    tokens = fit.plan.micro_batch_sequences * shape.seq_len
+    return (RECOMPUTE_COST if fit.gradient_checkpointing else 1.0) * (1 + FEEDING_TOKENS / tokens)
 
 
-def _changes(asked: TrainPlan, found: Fit) -> tuple[str, ...]:
+def _changes(plan: TrainPlan, found: Fit) -> tuple[str, ...]:
     given = found.plan
-    told: list[str] = []
-    if given.micro_batch_sequences < min(asked.micro_batch_sequences, asked.batch_sequences):
-        told.append(f"micro batches of {given.micro_batch_sequences}")
-    if found.gradient_checkpointing and asked.options.gradient_checkpointing == "auto":
-        told.append("gradient checkpointing")
-    if given.options.optimizer != asked.options.optimizer:
-        told.append("Muon")
-    if given.options.weights != asked.options.weights:
-        told.append("weights in bf16")
-    return tuple(told)
+    changes: list[str] = []
+    if given.micro_batch_sequences < min(plan.micro_batch_sequences, plan.batch_sequences):
+        changes.append(f"micro batches of {given.micro_batch_sequences}")
+    if found.gradient_checkpointing and plan.options.gradient_checkpointing == "auto":
+        changes.append("gradient checkpointing")
+    if given.options.optimizer != plan.options.optimizer:
+        changes.append("Muon")
+    if given.options.weights != plan.options.weights:
+        changes.append("weights in bf16")
+    return tuple(changes)
 
 
 def _refused(
     shape: ModelShape, plan: TrainPlan, device: DeviceAbilities, smaller: Sequence[ModelShape]
-) -> Refused:
+) -> RefusedSize:
     """Return what is to be said of a model that doesn't fit, and what would."""
     free = plan.model_copy(update={"options": _without_wishes(plan.options)})
     short = shape.model_copy(update={"seq_len": max(MIN_SEQ_LEN, shape.seq_len // 4)})
     fitting = [other for other in smaller if _least(other, free, device).fits(device)]
     nearest = max(fitting, key=lambda s: (parameter_count(s), -len(s.size)), default=None)
-    return Refused(
+    return RefusedSize(
         name=shape.size,
         need=_least(shape, plan, device),
         nearest="" if nearest is None else nearest.size,
@@ -302,7 +302,9 @@ def _least(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> Memor
     """Return what the smallest plan needs: one sequence at a time, everything saved on."""
     options = _optimizers(plan.options, device)[-1]
     one = plan.model_copy(update={"micro_batch_sequences": 1, "options": options})
-    return min((way.need for way in _ways(shape, one, device)), key=lambda need: need.total)
+    return min(
+        (fit.need for fit in _candidate_fits(shape, one, device)), key=lambda need: need.total
+    )
 
 
 def checkpoint_bytes(shape: ModelShape, options: EngineOptions) -> int:

@@ -35,16 +35,20 @@ class ModelMismatch:
         return self.most <= self.allowed
 
 
-def strangers(told: Mapping[str, bytes], known: Collection[str]) -> dict[str, ModelMismatch]:
+def strangers(
+    fingerprints: Mapping[str, bytes], known: Collection[str]
+) -> dict[str, ModelMismatch]:
     """Return whose logits aren't those of the others, and how far they are off.
 
     Those that are known are believed; where nobody is, those that most agree on.
 
     Args:
-        told: each island's logits, float32 in little endian; empty where it told none.
+        fingerprints: each island's logits, float32 in little endian; empty where it told none.
         known: islands that have shown before that they train the same model.
     """
-    logits = {name: array("f", each[: len(each) // 4 * 4]) for name, each in told.items() if each}
+    logits = {
+        name: array("f", each[: len(each) // 4 * 4]) for name, each in fingerprints.items() if each
+    }
     groups: list[list[str]] = []
     for name in sorted(logits, key=lambda name: (name not in known, name)):
         fitting = (g for g in groups if _apart(logits[g[0]], logits[name]).is_allowed)

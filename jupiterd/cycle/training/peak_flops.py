@@ -78,10 +78,10 @@ def peak_flops_per_s(name: str) -> float | None:
     The entry with the most words counts, each of which must be in the name: `NVIDIA H100 PCIe`
     isn't an `H100`.
     """
-    told = name.lower()
-    if any(sign in told for sign in ANOTHER_CHIP):
+    lower_name = name.lower()
+    if any(sign in lower_name for sign in ANOTHER_CHIP):
         return None
-    words = frozenset(told.replace("-", " ").split())
+    words = frozenset(lower_name.replace("-", " ").split())
     known = {entry: frozenset(entry.lower().split()) for entry in TFLOPS}
     fitting = [entry for entry, needed in known.items() if needed <= words]
     best = max(fitting, key=lambda entry: len(known[entry]), default=None)

@@ -176,7 +176,7 @@ class TrainPlan(Plain):
         return self.keeps_trunk and self.warmup_steps <= step <= self.trunk_steps
 
     @property
-    def saves_on_its_way(self) -> bool:
+    def saves_during_training(self) -> bool:
         """Say whether a checkpoint may be written while training goes on after it.
 
         Where its steps don't say so, the clock may (`training.save_clock`): so it may of all plans

@@ -21,7 +21,7 @@ class Needed(Protocol):
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedSize:
     """A model, and what is known of other ways."""
 
     name: str
@@ -34,14 +34,14 @@ class Refused:
     """It would fit with precision and gradient checkpointing left open."""
 
 
-def size_refusal(refused: Refused, device: DeviceAbilities) -> TooLargeForDeviceError:
+def size_refusal(refused: RefusedSize, device: DeviceAbilities) -> TooLargeForDeviceError:
     """Return the refusal for the smallest device of those that would train."""
     need, has, what = _tight(refused.need, device)
     message = (
         f"{refused.name} needs {need / 1e9:.1f} GB {what} at the least, and the smallest device "
         f"has {has / 1e9:.1f} GB, of which {RESERVED_SHARE * has / 1e9:.1f} GB are kept in reserve"
     )
-    return TooLargeForDeviceError(message, "; or ".join(_ways(refused, need)))
+    return TooLargeForDeviceError(message, "; or ".join(_remedies(refused, need)))
 
 
 def _tight(need: Needed, device: DeviceAbilities) -> tuple[int, int, str]:
@@ -53,7 +53,7 @@ def _tight(need: Needed, device: DeviceAbilities) -> tuple[int, int, str]:
     return need.total, device.ram_bytes, "of the machine's memory"
 
 
-def _ways(refused: Refused, need: int) -> list[str]:
+def _remedies(refused: RefusedSize, need: int) -> list[str]:
     """Return what would fit, the least change first."""
     found: list[str] = []
     if refused.without_wishes:

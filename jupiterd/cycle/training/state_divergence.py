@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 
 
 def adrift(
-    told: Mapping[str, bytes], counted: Collection[str], before: Collection[str] = ()
+    stated: Mapping[str, bytes], counted: Collection[str], before: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Return whose state isn't the one that most have.
 
@@ -22,12 +22,12 @@ def adrift(
     Only states of islands whose ways can be merged are gone on from: somebody always can.
 
     Args:
-        told: digests of those who are in, after the same outer step; empty where one tells none.
+        stated: digests of those who are in, after the same outer step; empty where one tells none.
         counted: those of them whose ways are sound.
         before: those whose ways were merged before; a newcomer's state is no reason to doubt them.
     """
-    order = sorted(told, key=lambda name: (name not in before, name))
-    known = {name: told[name] for name in order if told[name]}
+    order = sorted(stated, key=lambda name: (name not in before, name))
+    known = {name: stated[name] for name in order if stated[name]}
     digests = [*known.values()]
     candidates = [digest for name, digest in known.items() if name in counted]
     if not candidates:

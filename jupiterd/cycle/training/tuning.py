@@ -62,10 +62,10 @@ def tuning_lines(shape: ModelShape, plan: TrainPlan) -> list[str]:
     rate = plan.learning_rate
     why = f"tunes weights of {size}" if rate == usual else f"as asked; {usual:g} is usual at {size}"
     how = f"warm-up {_warmup(plan)}, weight decay {plan.weight_decay:g}"
-    told = [f"Learning rate {rate:g}: {why}; {how}"]
+    lines = [f"Learning rate {rate:g}: {why}; {how}"]
     if high := why_high(rate):
-        told.append(f"A learning rate of {rate:g} {high}")
-    return told
+        lines.append(f"A learning rate of {rate:g} {high}")
+    return lines
 
 
 def why_high(rate: float) -> str:

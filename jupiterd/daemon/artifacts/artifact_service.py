@@ -26,7 +26,7 @@ from jupiterd.rpc import artifact_pb2
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsServicer
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.chunk_requests import ChunkRequests
-from jupiterd.store.reading import Reading, read_ahead
+from jupiterd.store.reading import ServedArtifact, read_ahead
 
 PIECE_BYTES: Final = 1024 << 10
 """Of what is read at once, so much is in one message."""
@@ -150,7 +150,7 @@ class ArtifactService(ArtifactsServicer):
             yield piece
 
     async def _pieces(
-        self, reading: Reading, ranges: list[tuple[int, int]], context: _Context
+        self, reading: ServedArtifact, ranges: list[tuple[int, int]], context: _Context
     ) -> AsyncIterator[Piece]:
         clock, part_bytes = asyncio.get_running_loop().time, self._artifacts.part_bytes(PIECE_BYTES)
         try:
@@ -186,8 +186,10 @@ class ArtifactService(ArtifactsServicer):
         return peer
 
 
-def _opened(store: ArtifactStore, artifact: ArtifactId, ranges: list[tuple[int, int]]) -> Reading:
-    reading = Reading(store, artifact)
+def _opened(
+    store: ArtifactStore, artifact: ArtifactId, ranges: list[tuple[int, int]]
+) -> ServedArtifact:
+    reading = ServedArtifact(store, artifact)
     reading.check(ranges)
     return reading
 

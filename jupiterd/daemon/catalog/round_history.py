@@ -15,7 +15,7 @@ from jupiterd.cycle.generation.promotion import (
     Harvest,
     Harvests,
     PastRound,
-    Rules,
+    PromotionRules,
     Standing,
     standing_after,
 )
@@ -46,7 +46,7 @@ def standing_of(
     # unless people wanted it.
     is_base = named is not None and named.artifact == base_of(settings) != ""
     is_base = is_base and not settings.get(NAMED_GENERATOR)
-    rules = Rules(
+    rules = PromotionRules(
         domain.generation.kinds,
         domain.gate.margin_bpb,
         has_named=named is not None and not is_base,

@@ -28,8 +28,8 @@ from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import CycleId, NodeId, short
 from jupiterd.protocol.commands.alarm_commands import DismissAlarms, DismissFailure, NoteAlarmsOver
-from jupiterd.protocol.commands.asked_command import AskedCommand
 from jupiterd.protocol.commands.command import PlainMap
+from jupiterd.protocol.commands.requested_command import RequestedCommand
 
 log = logging.getLogger(__name__)
 
@@ -221,7 +221,7 @@ async def note_over(term: Term, command: NoteAlarmsOver) -> dict[str, Any]:
     return {"over": [fact.key for fact in over]}
 
 
-def _asked_at(term: Term, command: AskedCommand) -> NodeId:
+def _asked_at(term: Term, command: RequestedCommand) -> NodeId:
     return NodeId(command.asked_at or term.self_id)
 
 

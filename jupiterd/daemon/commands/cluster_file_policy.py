@@ -12,7 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from jupiterd.cluster.planning.cluster_file_conflicts import contradictions
-from jupiterd.cluster.planning.cluster_file_policy import Entry, Machine, entries_by_node
+from jupiterd.cluster.planning.cluster_file_policy import (
+    KnownMachine,
+    MachineEntry,
+    entries_by_node,
+)
 from jupiterd.cluster.planning.engines import AUTO
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
 from jupiterd.cluster.values.hardware import Hardware
@@ -61,7 +65,7 @@ class ClusterFilePolicy:
         self._replica, self._peers = replica, peers
         self._written = settings.cluster
         self._due_s = float("-inf")
-        self._entries: dict[NodeId, Entry] = {}
+        self._entries: dict[NodeId, MachineEntry] = {}
         self._contradictions: dict[NodeId, tuple[str, ...]] = {}
         self._logged: set[str] = set()
 
@@ -155,21 +159,21 @@ class ClusterFilePolicy:
             for node, entry in found.items()
         }
 
-    def _machine(self, node: NodeId) -> Machine:
+    def _machine(self, node: NodeId) -> KnownMachine:
         if node == self._own.node:
             return self._own_machine()
         peer, admitted = self._peers.get(node), self._replica.state.members[node]
         if peer is None:
-            return Machine(node, sanitized_text(admitted.name), frozenset())
+            return KnownMachine(node, sanitized_text(admitted.name), frozenset())
         ways = frozenset(without_scope_in(str(way)) for way in peer.paths())
         name = sanitized_text(peer.name or admitted.name)
-        return Machine(node, name, ways, peer.hardware, frozenset(_kinds_there(peer)))
+        return KnownMachine(node, name, ways, peer.hardware, frozenset(_kinds_there(peer)))
 
-    def _own_machine(self) -> Machine:
+    def _own_machine(self) -> KnownMachine:
         name, hardware = self._settings.name, self._own.hardware()
         sources = {peer.source for peer in self._peers if peer.source}
         kinds = frozenset(kind_of(interface_of(source)) for source in sources)
-        return Machine(self._own.node, name, self._own_addresses(), hardware, kinds)
+        return KnownMachine(self._own.node, name, self._own_addresses(), hardware, kinds)
 
     def _own_addresses(self) -> frozenset[str]:
         """Return every way to write where this node answers, its host name's among them."""

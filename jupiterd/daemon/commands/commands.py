@@ -22,10 +22,10 @@ from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import MalformedError, NoLeaderError, UsageError, from_wire
 from jupiterd.ids import NodeId
 from jupiterd.protocol.call_errors import from_rpc
-from jupiterd.protocol.commands.asked_command import AskedCommand
 from jupiterd.protocol.commands.check_commands import TryCommand
 from jupiterd.protocol.commands.command import Command, PlainMap, plain_map_of
 from jupiterd.protocol.commands.member_commands import HandOverLead
+from jupiterd.protocol.commands.requested_command import RequestedCommand
 from jupiterd.rpc import peer_pb2
 
 FORWARD_TIMEOUT_S = 10.0
@@ -169,7 +169,7 @@ class Commands:
 
 def _asked_at(command: Command, node: NodeId) -> Command:
     """Return a command with the machine where it was given, where that is taken note of."""
-    return replace(command, asked_at=node) if isinstance(command, AskedCommand) else command
+    return replace(command, asked_at=node) if isinstance(command, RequestedCommand) else command
 
 
 def _answer(told: Answer) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from jupiterd.cluster.health.alert_news import name_of
-from jupiterd.cluster.health.alerts import Finding
+from jupiterd.cluster.health.alerts import AlertCondition
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.generation.generation_options import WITHOUT, without_words
@@ -36,9 +36,9 @@ def lost_generator(cycle: CycleState) -> dict[str, Any] | None:
     }
 
 
-def lost_generator_findings(cycles: Iterable[CycleState]) -> Iterator[Finding]:
+def lost_generator_findings(cycles: Iterable[CycleState]) -> Iterator[AlertCondition]:
     """Yield what people are to be told of each cycle that goes on without its generator."""
     for cycle in cycles:
         if cycle.begun is not None and cycle.goes_on and (lost := lost_generator(cycle)):
             cause = f"round {lost['round']}"
-            yield Finding(LOST, cycle.begun.cycle, name_of(cycle), lost["reason"], cause)
+            yield AlertCondition(LOST, cycle.begun.cycle, name_of(cycle), lost["reason"], cause)

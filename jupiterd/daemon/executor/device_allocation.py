@@ -16,7 +16,7 @@ from jupiterd.errors import DeviceBusyError, JupiterError
 from jupiterd.hardware.nvidia import computing_pids
 from jupiterd.hardware.rank_devices import RankDevice, rank_device
 from jupiterd.processes.device_loans import DeviceLoans, Loan
-from jupiterd.processes.device_locks import held, judge_by
+from jupiterd.processes.device_locks import device_locked, judge_by
 from jupiterd.protocol.frames import Frame
 
 RANKS = {"train": TORCH, "train_mlx": MLX}
@@ -111,7 +111,7 @@ class DeviceAllocation:
             local_rank = int(params.get("local_rank", 0))
             device = rank_device(self.machine, RANKS[order.task], local_rank)
             if device.uuid:
-                async with held(device.uuid, self._owner_text("a gang")) as descriptor:
+                async with device_locked(device.uuid, self._owner_text("a gang")) as descriptor:
                     yield Use(descriptor)
                 return
         elif device := borrowed_device(order.task, params, self.machine):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from jupiterd.cluster.facts.facts import NodeAdmitted
-from jupiterd.cluster.health.alerts import Finding
+from jupiterd.cluster.health.alerts import AlertCondition
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cycle.data.local_paths import folder_around, hub_names, local_paths
 from jupiterd.daemon.runtime.clock import now_s
@@ -99,7 +99,7 @@ class OfferedPaths:
                     _remedy(path, own, is_hub_name=path in hub_names(task, params)),
                 )
 
-    def findings(self, node: NodeId, own: str) -> Iterator[Finding]:
+    def findings(self, node: NodeId, own: str) -> Iterator[AlertCondition]:
         """Yield a health finding of the last hour's refusals: the latest, and how many more."""
         since_s = now_s() - REPORTED_S
         with self._noting:
@@ -110,7 +110,7 @@ class OfferedPaths:
             others = len(latest) - 1
             more = f", and {counted(others, 'other path')}" if others else ""
             text = f"{path[:MAX_SHOWN]} for {asker}{more}"
-            yield Finding(CODE, node, own, text, cause=str(latest[path, asker]))
+            yield AlertCondition(CODE, node, own, text, cause=str(latest[path, asker]))
 
     def _is_offered(self, path: str) -> bool:
         real = _real(path)

@@ -27,7 +27,7 @@ from jupiterd.cluster.planning.outer_throughput import of_all
 from jupiterd.cluster.planning.predicted_throughput import newest
 from jupiterd.cluster.training.island_newcomers import too_slow
 from jupiterd.cluster.training.island_seeds import left_out_last
-from jupiterd.cluster.training.sync_interval import Ended, paced_steps
+from jupiterd.cluster.training.sync_interval import EndedRound, paced_steps
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.islands.island_speeds import speeds_before
@@ -250,7 +250,7 @@ class IslandCoordinator:
         there: Sequence[CycleId],
         closing: Closing,
         received: Mapping[str, PseudoGradient],
-        ended: Ended | None,
+        ended: EndedRound | None,
     ) -> OuterOrder:
         islands, taken = self._islands(), rounds[0]
         speeds = self._speeds(there, taken, received)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.planning.engines import EngineChoice, choose_engine, ranks_of
 from jupiterd.cluster.planning.island_nodes import meant, read, written
-from jupiterd.cluster.planning.layouts import Island, Kind
+from jupiterd.cluster.planning.layouts import Island, LayoutKind
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.machines import Machines
@@ -219,7 +219,7 @@ def _best(
     machines = asked.machines(fleet_view.placement)
     best = planned_layouts(fleet_view, choice, shape, plan, machines, asked).chosen.layout
     has_enough = _ranks(best.islands, machines) <= room
-    return best.islands if best.kind is Kind.ISLANDS and has_enough else ()
+    return best.islands if best.kind is LayoutKind.ISLANDS and has_enough else ()
 
 
 def _check_that_there_are_two(islands: Sequence[Island], machines: Collection[NodeId]) -> None:

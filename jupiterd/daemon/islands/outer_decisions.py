@@ -10,7 +10,7 @@ from dataclasses import replace
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.text.held_out_words import held_out_readings
 from jupiterd.cycle.islands.outer_horizon import MergedLoss, decided, is_scored, places
-from jupiterd.cycle.islands.outer_orders import LAGS, Training
+from jupiterd.cycle.islands.outer_orders import LAGS, OuterTraining
 from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.cycle.training.held_out_measures import sequences_to_score
 from jupiterd.cycle.training.horizon import Horizon, expected_steps, schedule
@@ -18,10 +18,10 @@ from jupiterd.daemon.planning.training_spec import TrainingSpec
 from jupiterd.protocol.training_values import PseudoGradient
 
 
-def training_at(of: TrainingSpec, horizon: Horizon) -> Training:
+def training_at(of: TrainingSpec, horizon: Horizon) -> OuterTraining:
     """Return what the next round depends on, as far as it is decided."""
     plan, settings = of.plan, of.settings
-    return Training(
+    return OuterTraining(
         schedule(plan, horizon),
         plan.batch_sequences,
         settings.outer,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.ledger.lww_registers import fact_hash
-from jupiterd.cluster.training.sync_interval import Ended
+from jupiterd.cluster.training.sync_interval import EndedRound
 from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.protocol.training_values import PseudoGradient
@@ -27,7 +27,7 @@ class OuterRoundTiming:
         taken: OuterStepTaken,
         closing: Closing,
         pseudo_gradients: Mapping[str, PseudoGradient],
-    ) -> Ended | None:
+    ) -> EndedRound | None:
         """Return what a round that ends now tells of exchanges.
 
         None where it tells nothing: it was the first, or islands were waited for in vain, or
@@ -43,7 +43,7 @@ class OuterRoundTiming:
         times_s = [pseudo_gradient.elapsed_s for pseudo_gradient in pseudo_gradients.values()]
         if is_first or closing.missing or not elapsed_s or not all(times_s):
             return None
-        return Ended(taken.steps, max(times_s), elapsed_s)
+        return EndedRound(taken.steps, max(times_s), elapsed_s)
 
     def timed(
         self, step: OuterStepTaken, pseudo_gradients: Mapping[str, PseudoGradient]

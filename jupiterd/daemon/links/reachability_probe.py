@@ -11,7 +11,7 @@ from typing import Final
 
 import grpc.aio
 
-from jupiterd.cluster.links.gang_links import HANDSHAKES, Trial
+from jupiterd.cluster.links.gang_links import HANDSHAKES, LinkTrial
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.ids import NodeId
 from jupiterd.net.handshakes import ANSWER_S, unanswered
@@ -28,16 +28,16 @@ REPORT_S: Final = ANSWER_S + 0.6
 """How long others are waited for: what a bad link keeps back, its other end has seen too."""
 
 
-async def try_links(peers: Peers, own: NodeId, nodes: Iterable[NodeId]) -> list[Trial]:
+async def try_links(peers: Peers, own: NodeId, nodes: Iterable[NodeId]) -> list[LinkTrial]:
     """Try the links from here to these nodes, as far as there are any."""
     found = [peer for node in nodes if node != own and (peer := peers.get(node)) is not None]
     tried = found[:MAX_LINKS]
     each = max(LEAST_HANDSHAKES, min(HANDSHAKES, MOST_AT_ONCE // max(1, len(tried))))
     lost = await unanswered([peer.address for peer in tried], each)
-    return [Trial(own, peer.node, each, count) for peer, count in zip(tried, lost, strict=True)]
+    return [LinkTrial(own, peer.node, each, count) for peer, count in zip(tried, lost, strict=True)]
 
 
-async def try_all_links(peers: Peers, own: NodeId, nodes: Collection[NodeId]) -> list[Trial]:
+async def try_all_links(peers: Peers, own: NodeId, nodes: Collection[NodeId]) -> list[LinkTrial]:
     """Try the links between all of these nodes; who can't say in time how it went is left out."""
     trials = await asyncio.gather(
         *(
@@ -48,7 +48,7 @@ async def try_all_links(peers: Peers, own: NodeId, nodes: Collection[NodeId]) ->
     return [trial for of_one in trials for trial in of_one]
 
 
-def to_reply(trials: Iterable[Trial]) -> peer_pb2.TryLinksReply:
+def to_reply(trials: Iterable[LinkTrial]) -> peer_pb2.TryLinksReply:
     """Return this node's trials as a message for another member."""
     links = [
         peer_pb2.TriedLink(
@@ -59,7 +59,7 @@ def to_reply(trials: Iterable[Trial]) -> peer_pb2.TryLinksReply:
     return peer_pb2.TryLinksReply(links=links)
 
 
-async def _tried_by(peers: Peers, node: NodeId, nodes: Iterable[NodeId]) -> Sequence[Trial]:
+async def _tried_by(peers: Peers, node: NodeId, nodes: Iterable[NodeId]) -> Sequence[LinkTrial]:
     peer = peers.get(node)
     if peer is None:
         return ()
@@ -67,7 +67,7 @@ async def _tried_by(peers: Peers, node: NodeId, nodes: Iterable[NodeId]) -> Sequ
     with contextlib.suppress(grpc.aio.AioRpcError), peer.channels.in_use() as channels:
         reply = await channels.control.TryLinks(request, timeout=REPORT_S)
         return [
-            Trial(node, NodeId(link.node), link.handshakes, link.unanswered)
+            LinkTrial(node, NodeId(link.node), link.handshakes, link.unanswered)
             for link in reply.links[:MAX_LINKS]
         ]
     return ()

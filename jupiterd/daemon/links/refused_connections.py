@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
 
-from jupiterd.cluster.health.alerts import Finding
+from jupiterd.cluster.health.alerts import AlertCondition
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.formats import counted
@@ -71,7 +71,7 @@ class RefusedConnections:
 
 def refused_finding(
     node: NodeId, name: str, detail: object, since: str, code: str = CODE
-) -> Iterator[Finding]:
+) -> Iterator[AlertCondition]:
     """Yield the health finding of connections that a member's ranks, or another place, refused.
 
     Args:
@@ -83,7 +83,7 @@ def refused_finding(
     """
     if isinstance(detail, str) and detail:
         text = sanitized_text(detail, MAX_DETAIL)
-        yield Finding(code, node, name, text, cause=f"{since} {text}")
+        yield AlertCondition(code, node, name, text, cause=f"{since} {text}")
 
 
 def _is_address(host: str) -> bool:

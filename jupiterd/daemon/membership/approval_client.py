@@ -10,8 +10,8 @@ from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.approval import (
     NONCE_BYTES,
     STICK_S,
-    Answer,
     Application,
+    ApprovalAnswer,
     approve_command,
 )
 from jupiterd.daemon.runtime.approval_words import spelled
@@ -56,7 +56,7 @@ class ApprovalClient:
         if reply.decision != peer_pb2.JoinReply.Decision.PENDING:
             self._application.drop(leader)
             return False
-        return self._application.take(now_s(), leader, Answer(reply.nonce, reply.revealed))
+        return self._application.take(now_s(), leader, ApprovalAnswer(reply.nonce, reply.revealed))
 
     def is_with(self, node: NodeId) -> bool:
         """Say whether `node` has answered as the leader of a closed cluster does."""

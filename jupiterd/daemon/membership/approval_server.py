@@ -7,7 +7,7 @@ who may come in without being asked for (`admission`).
 import logging
 import secrets
 
-from jupiterd.cluster.membership.approval import COMMITMENT_BYTES, NONCE_BYTES, Question
+from jupiterd.cluster.membership.approval import COMMITMENT_BYTES, NONCE_BYTES, ApprovalQuestion
 from jupiterd.cluster.membership.pending_joins import Applicant, PendingJoins, clean_name
 from jupiterd.daemon.runtime.approval_words import spelled
 from jupiterd.daemon.runtime.clock import now_s
@@ -42,7 +42,7 @@ def receive(
     )
 
 
-def _question(request: peer_pb2.JoinRequest) -> Question:
+def _question(request: peer_pb2.JoinRequest) -> ApprovalQuestion:
     if len(request.commitment) != COMMITMENT_BYTES or len(request.nonce) not in (0, NONCE_BYTES):
         raise RefusedError("that isn't how approval is asked for")
-    return Question(request.commitment, request.nonce)
+    return ApprovalQuestion(request.commitment, request.nonce)

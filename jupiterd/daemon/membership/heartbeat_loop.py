@@ -15,6 +15,7 @@ import grpc
 from jupiterd.cluster.membership.election import Election
 from jupiterd.cluster.membership.membership import Membership
 from jupiterd.cluster.membership.presence import (
+    AddressRefused,
     AnswerPreVote,
     BecomeLeader,
     Changed,
@@ -28,7 +29,6 @@ from jupiterd.cluster.membership.presence import (
     Presence,
     PreVoteAnswered,
     PreVoteRequested,
-    Refused,
     Reinstated,
     RequestPreVote,
     Resigned,
@@ -402,7 +402,7 @@ class HeartbeatLoop:
             self.heard(peer.node, reply)
         except grpc.aio.AioRpcError as error:
             if "refused" in (error.details() or "").lower():
-                self._handle(Refused(peer.node))
+                self._handle(AddressRefused(peer.node))
             elif error.code() is grpc.StatusCode.UNAVAILABLE:
                 self._try_again_soon(peer.node)
         except TimedOutError as error:

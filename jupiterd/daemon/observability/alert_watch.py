@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
-from jupiterd.cluster.health.alert_news import News, ledger_findings, name_of, seen_failures
+from jupiterd.cluster.health.alert_news import LedgerNews, ledger_findings, name_of, seen_failures
 from jupiterd.cluster.health.alert_senders import HAS_WEBHOOK, SENT, SentAlerts, sender_among
-from jupiterd.cluster.health.alerts import Alert, AlertBook, Finding, strain_findings
+from jupiterd.cluster.health.alerts import Alert, AlertBook, AlertCondition, strain_findings
 from jupiterd.cluster.health.dismissible import alarm_key, reports_its_end
 from jupiterd.cluster.health.health import HealthWarning, judge
 from jupiterd.cluster.health.health_ages import HealthAges
@@ -65,7 +65,7 @@ class AlertWatch:
         self._replica, self._peers = replica, peers
         self._refused, self._report_to_leader = refused, report_over
         self._own = view.own
-        self._book, self._news, self._runs = AlertBook(), News(), RunAlerts()
+        self._book, self._news, self._runs = AlertBook(), LedgerNews(), RunAlerts()
         self._sent = SentAlerts()
         self._shown: Mapping[str, Alert] = {}
         """What was raised, and not dismissed, when it was looked last; by key."""
@@ -216,18 +216,18 @@ class AlertWatch:
         alerts = None if peer is None else peer.telemetry.get(ALERTS)
         return alerts if isinstance(alerts, dict) else {}
 
-    def _findings(self, at_s: float) -> Iterator[Finding]:
+    def _findings(self, at_s: float) -> Iterator[AlertCondition]:
         replica, view = self._replica, self._view
         raised = {alert.key for alert in self._book.raised}
         yield from self._runs.look(at_s, list(self._live()))
         own, outage = view.name, view.outage()
         if outage is not None:
-            yield Finding("link-out", self._own, own, outage.cause)
+            yield AlertCondition("link-out", self._own, own, outage.cause)
         for node, admitted in replica.state.members.items():
             name = sanitized_text(admitted.name)
             if view.liveness(node) is Liveness.GONE:
                 if outage is None or node not in outage.cut_off:
-                    yield Finding("node-gone", node, name)
+                    yield AlertCondition("node-gone", node, name)
             else:
                 yield from strain_findings(node, name, view.load_of(node), raised)
                 since = self._start_of(node)

@@ -7,7 +7,7 @@ requested that aren't offered. Doesn't know when either is sent.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jupiterd.cluster.health.alerts import Finding
+from jupiterd.cluster.health.alerts import AlertCondition
 from jupiterd.daemon.executor.offered_paths import OfferedPaths
 from jupiterd.daemon.links.refused_connections import CODE as KNOCKED
 from jupiterd.daemon.links.refused_connections import RefusedConnections, refused_finding
@@ -31,7 +31,7 @@ class RefusedHere:
         """Return its part of this node's telemetry: alarm code -> text."""
         return {code: detail for code, detail in self._details() if detail}
 
-    def findings(self, own: NodeId, name: str, since: str) -> Iterator[Finding]:
+    def findings(self, own: NodeId, name: str, since: str) -> Iterator[AlertCondition]:
         """Yield this machine's findings; `since` distinguishes this start of it from others."""
         yield from self.offered.findings(own, name)
         for code, detail in self._details():

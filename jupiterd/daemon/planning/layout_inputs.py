@@ -26,11 +26,11 @@ from jupiterd.cluster.planning.engines import (
 )
 from jupiterd.cluster.planning.layout_choice import LayoutPlan, plan_layouts
 from jupiterd.cluster.planning.layouts import (
+    CandidateMachine,
     Fleet,
     Island,
-    Job,
     Layout,
-    Machine,
+    PlannedTraining,
     islands_by_link,
     predict,
     slow,
@@ -190,12 +190,14 @@ def inner_steps_of(
     return predicted.inner_steps if predicted.step_s else FEWEST_INNER_STEPS
 
 
-def _job(shape: "ModelShape", plan: "TrainPlan", exchanges: Exchanges = AS_PLANNED) -> Job:
+def _job(
+    shape: "ModelShape", plan: "TrainPlan", exchanges: Exchanges = AS_PLANNED
+) -> PlannedTraining:
     from jupiterd.cycle.training.architectures import (
         parameter_count,  # with the models it takes 8 MB
     )
 
-    return Job(
+    return PlannedTraining(
         parameter_count(shape),
         2 if plan.options.weights == "bf16" else 4,
         plan.batch_sequences * shape.seq_len,
@@ -231,7 +233,7 @@ def _fleet_of(
     islands: Sequence[Island],
     machines: Trainers,
     shape: "ModelShape",
-    job: Job,
+    job: PlannedTraining,
 ) -> Fleet:
     """Return the fleet of islands' machines, each with its island's engine."""
     engines = {node: (island.engine,) for island in islands for node in island.nodes}
@@ -241,7 +243,7 @@ def _fleet_of(
 def _measured(
     fleet_view: FleetView,
     shape: "ModelShape",
-    job: Job,
+    job: PlannedTraining,
     engines: Mapping[NodeId, tuple[str, ...]],
     trainers: Trainers,
 ) -> Fleet:
@@ -270,8 +272,8 @@ def _machine(
     hardware: Hardware,
     engines: Collection[str],
     speeds: Mapping[str, Mapping[NodeId, float]],
-) -> Machine:
-    return Machine(
+) -> CandidateMachine:
+    return CandidateMachine(
         node,
         {engine: speeds.get(engine, {}).get(node, 0.0) for engine in engines},
         {engine: ranks_of(hardware, engine) for engine in engines},
@@ -280,7 +282,7 @@ def _machine(
     )
 
 
-def _sum_s(fleet: Fleet, job: Job, engine: str, nodes: Collection[NodeId]) -> float:
+def _sum_s(fleet: Fleet, job: PlannedTraining, engine: str, nodes: Collection[NodeId]) -> float:
     """Return how long a gang sums in each step; 0 where one is gone or a link wasn't measured."""
     if not set(nodes) <= set(fleet.machines):
         return 0.0

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.ledger.state import State
-from jupiterd.cluster.planning.layouts import Fleet, Job, Kind, predict
+from jupiterd.cluster.planning.layouts import Fleet, LayoutKind, PlannedTraining, predict
 from jupiterd.cluster.planning.prediction_error import correction
 from jupiterd.daemon.planning.throughput_history import MeasuredLayout, measured_layouts
 
@@ -21,12 +21,14 @@ NEWEST = 20
 """So many are looked at."""
 
 
-def corrections(state: State, shape: "ModelShape", fleet: Fleet, job: Job) -> dict[Kind, float]:
+def corrections(
+    state: State, shape: "ModelShape", fleet: Fleet, job: PlannedTraining
+) -> dict[LayoutKind, float]:
     """Return what layouts of each kind are as fast as, compared with what is predicted of them.
 
     Machines that aren't known any more say nothing; a lone one was measured, not predicted.
     """
-    pairs: dict[Kind, list[tuple[float, float]]] = {}
+    pairs: dict[LayoutKind, list[tuple[float, float]]] = {}
     for measured in islice(measured_layouts(state, shape), NEWEST):
         if predicted := _predicted(fleet, job, measured):
             kind = measured.layout.kind
@@ -34,7 +36,7 @@ def corrections(state: State, shape: "ModelShape", fleet: Fleet, job: Job) -> di
     return {kind: correction(found) for kind, found in pairs.items()}
 
 
-def _predicted(fleet: Fleet, job: Job, measured: MeasuredLayout) -> float | None:
+def _predicted(fleet: Fleet, job: PlannedTraining, measured: MeasuredLayout) -> float | None:
     """Return what is predicted of it now, without corrections; None where nobody can know."""
     layout, did = measured.layout, measured.did
     known = fleet.machines.keys() & {*layout.nodes}

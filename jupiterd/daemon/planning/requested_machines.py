@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.planning.engines import AUTO
-from jupiterd.cluster.planning.layouts import ONE_GANG, Island, Kind
+from jupiterd.cluster.planning.layouts import ONE_GANG, Island, LayoutKind
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cluster.values.node_names import find_node
 from jupiterd.daemon.leader.machines import Machines
@@ -61,9 +61,9 @@ class RequestedMachines:
     """The islands that were made of that; empty: one gang trains, or it isn't decided yet."""
 
     @property
-    def choosable(self) -> frozenset[Kind]:
+    def choosable(self) -> frozenset[LayoutKind]:
         """Return how machines may train together."""
-        return ONE_GANG if self.islands == OFF else frozenset(Kind)
+        return ONE_GANG if self.islands == OFF else frozenset(LayoutKind)
 
     def machines(self, placement: Placement) -> dict[NodeId, Hardware]:
         """Return those that are here."""

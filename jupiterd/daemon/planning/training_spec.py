@@ -15,7 +15,13 @@ from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.cycle.phases.pack import trained_in
 from jupiterd.cycle.phases.steps import TrainRound
-from jupiterd.cycle.runs.fitted_plan import Trained, bounded, plan_of_round, plan_of_run, with_batch
+from jupiterd.cycle.runs.fitted_plan import (
+    PriorTraining,
+    bounded,
+    plan_of_round,
+    plan_of_run,
+    with_batch,
+)
 from jupiterd.cycle.runs.run_phases import trained_on
 from jupiterd.cycle.runs.run_plan import fitted
 from jupiterd.cycle.runs.run_settings import (
@@ -122,7 +128,7 @@ def _of_a_round(
     tokens = 0 if before is None else before.tokens
     plan = plan if packed is None else with_batch(plan, settings, packed.sequences)
     if settings.steps_from == FROM_DATA and packed is not None:
-        trained = Trained(tokens, bool(first) and round_number == 1, is_tuning)
+        trained = PriorTraining(tokens, bool(first) and round_number == 1, is_tuning)
         plan = plan_of_round(plan, shape, packed.sequences, trained)
     plan = bounded(plan, trained_as.recipe, settings.max_steps)
     plan = shortly_warmed(plan) if is_tuning else plan

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
 from jupiterd.cluster.membership.admission import MAX_MEMBERS
-from jupiterd.cluster.planning.cluster_file_policy import Entry, Written
+from jupiterd.cluster.planning.cluster_file_policy import ClusterFile, MachineEntry
 from jupiterd.cluster.planning.engines import AUTO
 from jupiterd.cycle.base.strict_model import StrictModel
 from jupiterd.cycle.base.yaml_text import MAX_TEXT_BYTES, YamlMistakesError, line_finder, parse_yaml
@@ -83,7 +83,7 @@ class WrittenCluster(StrictModel):
         return nodes
 
 
-def read_cluster_file(path: Path) -> Written:
+def read_cluster_file(path: Path) -> ClusterFile:
     """Return what the file says.
 
     Raises:
@@ -91,7 +91,7 @@ def read_cluster_file(path: Path) -> Written:
     """
     text = _read(path)
     if len(text) <= MAX_TEXT_BYTES and _says_nothing(text):
-        return Written(str(path))
+        return ClusterFile(str(path))
     try:
         form = parse_yaml(text, str(path), WrittenCluster)
     except YamlMistakesError as error:
@@ -99,7 +99,7 @@ def read_cluster_file(path: Path) -> Written:
         others = f" (and {more} more)" if more else ""
         raise InvalidClusterFileError(error.mistakes[0] + others) from error
     line_of = line_finder(text)
-    return Written(
+    return ClusterFile(
         file=str(path),
         backend=form.backend,
         sync_every=form.sync_every,
@@ -111,8 +111,8 @@ def read_cluster_file(path: Path) -> Written:
     )
 
 
-def _entry(node: WrittenNode, lines: dict[str, int]) -> Entry:
-    return Entry(
+def _entry(node: WrittenNode, lines: dict[str, int]) -> MachineEntry:
+    return MachineEntry(
         address=node.host,
         name=node.name,
         device_type=node.device_type or "",

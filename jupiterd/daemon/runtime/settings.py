@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from jupiterd.cluster.ledger.tokens import parse_token
-from jupiterd.cluster.planning.cluster_file_policy import Written
+from jupiterd.cluster.planning.cluster_file_policy import ClusterFile
 from jupiterd.cluster.planning.rank_placement import CPU
 from jupiterd.cluster.values.severity import Severity
 from jupiterd.cycle.base.key_hosts import KeyHosts, read_key_hosts
@@ -170,8 +170,8 @@ def _folders(value: object) -> tuple[Path, ...]:
     return found
 
 
-def _cluster(value: object) -> Written:
-    if isinstance(value, Written):
+def _cluster(value: object) -> ClusterFile:
+    if isinstance(value, ClusterFile):
         return value
     if isinstance(value, str | Path) and str(value):
         from jupiterd.daemon.runtime.cluster_file import read_cluster_file
@@ -215,7 +215,7 @@ class Settings:
     peer: tuple[str, ...] = _read_by(_peers, default=())
     """HOST, HOST:PORT or [IPv6]:PORT of other nodes, where multicast doesn't reach them."""
 
-    cluster: Written = _read_by(_cluster, default_factory=Written)  # noqa: RUF009
+    cluster: ClusterFile = _read_by(_cluster, default_factory=ClusterFile)  # noqa: RUF009
     """What a cluster file says of the machines; default: cluster.yaml in the state folder, else
     config/cluster.yaml below the folder that the daemon was started in."""
 

@@ -26,8 +26,8 @@ from jupiterd.processes.scripts.events import Over, ScriptEvent
 from jupiterd.processes.scripts.machine_share import (
     KEEPER_LOG,
     PARTS,
-    Description,
     MachineShare,
+    ShareDescription,
     forget_old,
     parts_in,
 )
@@ -153,7 +153,7 @@ class RunningScripts:
             for part in self.running():
                 if reason := self._refused(part):
                     self._log("script_refused", part, reason=reason)
-                    part.tell("end", reason)
+                    part.send("end", reason)
             await replica.changed_since(version)
 
     def later(self, doing: Coroutine[Any, Any, Any]) -> None:
@@ -195,11 +195,11 @@ class RunningScripts:
         if supervisor.returncode:
             raise ConflictError(failed)
 
-    def _description(self, who: NodeId, order: ScriptOrder) -> Description:
+    def _description(self, who: NodeId, order: ScriptOrder) -> ShareDescription:
         peer = self._peers.get(who)
         name = peer.name if peer is not None else short(who)
         ranks = tuple(rank.rank for rank in order.ranks)
-        return Description(who, name, order.argv, order.folder, ranks, wall_s())
+        return ShareDescription(who, name, order.argv, order.folder, ranks, wall_s())
 
     def _log(self, event: str, part: MachineShare, **more: str) -> None:
         described = part.describe()

@@ -115,7 +115,7 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
             for task in tasks:
                 task.cancel()
             if is_of_call:
-                part.tell("end", "whoever launched it is gone")
+                part.send("end", "whoever launched it is gone")
 
     async def _part(
         self, who: NodeId, first: script_pb2.ScriptRequest
@@ -154,7 +154,7 @@ def add_scripts(service: ScriptService, server: grpc.aio.Server) -> None:
 async def _ask_on(part: MachineShare) -> None:
     """Ask for a part for as long as its call lasts."""
     while True:
-        part.tell("asked")
+        part.send("asked")
         await asyncio.sleep(BEAT_S)
 
 
@@ -163,13 +163,13 @@ async def _pass(requests: AsyncIterator[script_pb2.ScriptRequest], part: Machine
     async for request in requests:
         match request.WhichOneof("request"):
             case "asked":
-                part.tell("asked")
+                part.send("asked")
             case "signal" if request.signal in SIGNALS:
-                part.tell("signal", request.signal)
+                part.send("signal", request.signal)
             case "window":
-                part.tell("window", *window_from_proto(request.window))
+                part.send("window", *window_from_proto(request.window))
             case "end":
-                part.tell("end", "whoever launched it ended it")
+                part.send("end", "whoever launched it ended it")
             case _:
                 pass
 

@@ -16,7 +16,7 @@ from jupiterd.net.scopes import with_named_scope
 
 
 @dataclass
-class Caller:
+class InboundConnection:
     """One connection from outside."""
 
     host: str
@@ -35,17 +35,17 @@ class Callers:
     """Every connection that the proxy passes on."""
 
     def __init__(self) -> None:
-        self._by_peer: dict[str, Caller] = {}
-        self._ended: dict[str, Caller] = {}
+        self._by_peer: dict[str, InboundConnection] = {}
+        self._ended: dict[str, InboundConnection] = {}
         self._hosts: dict[NodeId, dict[str, None]] = {}
         """Where members' calls came from, the newest last."""
 
     @contextmanager
-    def known(self, port: int, host: str) -> Generator[Caller]:
+    def known(self, port: int, host: str) -> Generator[InboundConnection]:
         """Know whose the connection is that the proxy makes from a port of its own."""
         peer = f"ipv4:{LOOPBACK}:{port}"
         self._ended.pop(peer, None)
-        caller = self._by_peer[peer] = Caller(host)
+        caller = self._by_peer[peer] = InboundConnection(host)
         try:
             yield caller
         finally:

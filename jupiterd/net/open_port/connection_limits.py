@@ -40,7 +40,7 @@ class ConnectionLimits:
     @contextmanager
     def hold(self, host: str) -> Generator[None]:
         """Hold one place for an address; raises TooOftenError where it has none left."""
-        held = self._held_for(host)
+        held = self._room_for(host)
         held[host] += 1
         try:
             yield
@@ -49,12 +49,12 @@ class ConnectionLimits:
             if not held[host]:
                 del held[host]
 
-    def _held_for(self, host: str) -> Counter[str]:
+    def _room_for(self, host: str) -> Counter[str]:
         if self._is_members(host):
             if self._of_members[host] >= EACH_MEMBER:
                 raise TooOftenError(f"{host} holds {EACH_MEMBER} connections")
-            kept_free = 0 if self._of_members[host] < FEW else LEFT_FOR_FEW
-            if self._of_members.total() >= ALL_MEMBERS - kept_free:
+            reserved = 0 if self._of_members[host] < FEW else LEFT_FOR_FEW
+            if self._of_members.total() >= ALL_MEMBERS - reserved:
                 raise TooOftenError(f"members hold {self._of_members.total()} connections")
             return self._of_members
         if self._of_strangers[host] >= EACH_STRANGER:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from jupiterd.errors import TooOftenError
 from jupiterd.net.connect_time import HANG_UP
 from jupiterd.net.interfaces import LOOPBACK
-from jupiterd.net.open_port.callers import Caller, Callers
+from jupiterd.net.open_port.callers import Callers, InboundConnection
 from jupiterd.net.open_port.connection_limits import ConnectionLimits
 from jupiterd.net.scopes import with_named_scope
 from jupiterd.net.tunnels.connections import Connections
@@ -108,7 +108,7 @@ class Proxy:
             far[1].transport.abort()
 
 
-async def _until_over(near: Ends, far: Ends, caller: Caller) -> None:
+async def _until_over(near: Ends, far: Ends, caller: InboundConnection) -> None:
     """Pass on what comes until an end closes; raises TimeoutError where nothing is asked."""
     passing = asyncio.ensure_future(until_closed(near, far, FLUSH_S))
     try:

@@ -139,18 +139,18 @@ async def until_closed(near: Ends, far: Ends, closing_s: float = CLOSING_S) -> N
 
     closing_s: how long the other way may last after that.
     """
-    ways = [
+    pumps = [
         asyncio.ensure_future(_pass_on(near[0], far[1])),
         asyncio.ensure_future(_pass_on(far[0], near[1])),
     ]
     try:
-        ended, open_still = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        if open_still and not any(way.exception() for way in ended):
+        ended, open_still = await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        if open_still and not any(pump.exception() for pump in ended):
             await asyncio.wait(open_still, timeout=closing_s)
     finally:
-        for each in ways:
+        for each in pumps:
             each.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+        await asyncio.gather(*pumps, return_exceptions=True)
 
 
 async def _dialed(dial: Dial) -> Ends:

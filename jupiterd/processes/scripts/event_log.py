@@ -112,13 +112,13 @@ class EventReader:
         end = self.offset + most_bytes
         while self.offset < end:
             before = self.offset
-            if skipped := self._to_what_is_kept():
+            if skipped := self._skip_deleted():
                 yield Skipped(skipped)
             yield from self._read_segment(end)
             if self.offset == before:
                 return
 
-    def _to_what_is_kept(self) -> int:
+    def _skip_deleted(self) -> int:
         """Step over what is kept no more; return how much that is."""
         known = segments(self._folder)
         if not known or known[0] <= self.offset:

@@ -64,7 +64,10 @@ Report = Callable[[Notice | ConnectionsRefused], None]
 
 @contextmanager
 def closed_to_strangers(
-    members: Sequence[str], open_ports: Sequence[PortRange], rings: Sequence[RingPort], tell: Report
+    members: Sequence[str],
+    open_ports: Sequence[PortRange],
+    rings: Sequence[RingPort],
+    report: Report,
 ) -> Generator[None]:
     """Around the life of a script whose processes are started by this one.
 
@@ -72,13 +75,13 @@ def closed_to_strangers(
         members: the addresses of all machines of the launch; nothing is closed where there are none
         open_ports: that are left as the script opens them
         rings: whose strangers are heard of
-        tell: called in a thread
+        report: called in a thread
     """
     if sys.platform != "linux" or not members:
         yield
         return
     is_over = threading.Event()
-    doors = ScriptListeners((*LOOPBACK, *members), open_ports, tell)
+    doors = ScriptListeners((*LOOPBACK, *members), open_ports, report)
     watch = threading.Thread(target=_watch, args=(doors, rings, is_over), daemon=True)
     watch.start()
     try:
@@ -92,12 +95,12 @@ class ScriptListeners:
     """The sockets with which processes below this one listen."""
 
     def __init__(
-        self, members: Sequence[str], open_ports: Sequence[PortRange], tell: Report
+        self, members: Sequence[str], open_ports: Sequence[PortRange], report: Report
     ) -> None:
         self.members = members
         self._known_hosts = {plain_address(member) for member in members}
         self._open_ports = open_ports
-        self._tell = tell
+        self._report = report
         self._user = os.geteuid()
         self._looked_at: dict[int, int] = {}
         """Inodes that are left alone, or may be: how often no process below had them."""
@@ -133,11 +136,11 @@ class ScriptListeners:
         tries, hosts = self._tries, list(dict.fromkeys(self._strangers))[:MAX_HOSTS]
         self._tries, self._strangers = 0, []
         if tries:
-            self._tell(ConnectionsRefused(tries, hosts))
+            self._report(ConnectionsRefused(tries, hosts))
 
     def say(self, words: str) -> None:
         """Tell something that people had better know."""
-        self._tell(Notice(words))
+        self._report(Notice(words))
 
     def _count(self, rows: dict[int, SocketRow]) -> None:
         """Count who was kept out, and forget what listens no more: inodes are used again."""

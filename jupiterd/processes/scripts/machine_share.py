@@ -32,8 +32,8 @@ PARTS: Final = Path("scripts")
 
 ID: Final = re.compile(r"[a-z0-9]{1,16}(\.[0-9]{1,6})?")
 
-KEPT_ENDED: Final = 16
-KEPT_S: Final = 24 * 3600.0
+MOST_ENDED: Final = 16
+ENDED_TTL_S: Final = 24 * 3600.0
 """So many parts that have ended are kept, and for so long: their output can still be asked for."""
 
 _DESCRIPTION: Final = "part.json"
@@ -44,7 +44,7 @@ KEEPER_LOG: Final = "keeper.log"
 
 
 @dataclass(frozen=True)
-class Description:
+class ShareDescription:
     """What is told of a part without asking its keeper."""
 
     owner: str
@@ -98,7 +98,7 @@ class MachineShare:
                 found = event if isinstance(event, Over) else found
         return found
 
-    def make(self, description: Description) -> None:
+    def make(self, description: ShareDescription) -> None:
         """Make the folder and what is in it before the keeper starts.
 
         Raises:
@@ -109,7 +109,7 @@ class MachineShare:
         (self.folder / _DESCRIPTION).write_text(text, encoding="utf-8")
         os.mkfifo(self.folder / _COMMANDS, 0o600)
 
-    def describe(self) -> Description | None:
+    def describe(self) -> ShareDescription | None:
         """Return what is told of it; None where that can't be read."""
         try:
             return _description(json.loads((self.folder / _DESCRIPTION).read_bytes()))
@@ -124,7 +124,7 @@ class MachineShare:
         """Return where the keeper reads what it is told; held for writing too, so it never ends."""
         return os.open(self.folder / _COMMANDS, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
-    def tell(self, *words: object) -> None:
+    def send(self, *words: object) -> None:
         """Tell the keeper something, if it lives."""
         line = " ".join(map(str, words)).encode() + b"\n"
         with contextlib.suppress(OSError):  # nobody reads, or has not read for long
@@ -153,7 +153,7 @@ def forget_old(parts: Iterable[MachineShare], now_s: float) -> None:
     """Throw away what has ended, but for the last few of the last day."""
     ended = [part for part in parts if not part.is_alive]
     for number, part in enumerate(ended):
-        if number >= KEPT_ENDED or now_s - _changed(part.folder) > KEPT_S:
+        if number >= MOST_ENDED or now_s - _changed(part.folder) > ENDED_TTL_S:
             part.remove()
 
 
@@ -184,8 +184,8 @@ def take_lock(path: Path) -> int:
     return lock
 
 
-def _description(fields: Mapping[str, Any]) -> Description:
-    return Description(
+def _description(fields: Mapping[str, Any]) -> ShareDescription:
+    return ShareDescription(
         str(fields["owner"]),
         str(fields["owner_name"]),
         tuple(map(str, fields["argv"])),

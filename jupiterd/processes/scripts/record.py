@@ -23,11 +23,11 @@ from jupiterd.processes.scripts.machine_share import ID, is_locked, take_lock
 LAUNCHES: Final = Path("launches")
 """Inside the state folder: a folder for each launch that was typed here."""
 
-KEPT_ENDED: Final = 32
-KEPT_S: Final = 7 * 24 * 3600.0
+MOST_ENDED: Final = 32
+ENDED_TTL_S: Final = 7 * 24 * 3600.0
 """So many launches that have ended are remembered, and for so long."""
 
-_TOLD: Final = "launch.json"
+_DESCRIPTION: Final = "launch.json"
 _LOCK: Final = "lock"
 
 
@@ -53,7 +53,7 @@ class Launch:
     restarts: int = 0
 
 
-class Record:
+class LaunchRecord:
     """The folder of one launch."""
 
     def __init__(self, folder: Path) -> None:
@@ -73,7 +73,7 @@ class Record:
     def changed_s(self) -> float:
         """Return when it was last written down, in Unix time."""
         with contextlib.suppress(OSError):
-            return (self.folder / _TOLD).stat().st_mtime
+            return (self.folder / _DESCRIPTION).stat().st_mtime
         return 0.0
 
     def hold(self) -> int:
@@ -89,14 +89,14 @@ class Record:
     def write(self, launch: Launch) -> None:
         """Write down what is told of it; what a full disk refuses is left as it was."""
         with contextlib.suppress(OSError):
-            draft = self.folder / f"{_TOLD}.draft"
+            draft = self.folder / f"{_DESCRIPTION}.draft"
             draft.write_text(json.dumps(asdict(launch)), encoding="utf-8")
-            draft.replace(self.folder / _TOLD)
+            draft.replace(self.folder / _DESCRIPTION)
 
     def read(self) -> Launch | None:
         """Return what is told of it; None where that can't be read."""
         try:
-            return _launch(json.loads((self.folder / _TOLD).read_bytes()))
+            return _launch(json.loads((self.folder / _DESCRIPTION).read_bytes()))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -106,25 +106,25 @@ class Record:
             self.write(replace(launch, status=status, words=words, ended_s=now_s))
 
 
-def records_in(state_dir: Path) -> list[Record]:
+def records_in(state_dir: Path) -> list[LaunchRecord]:
     """Return the launches of a state folder, the newest first."""
     with contextlib.suppress(OSError):
-        found = [Record(f) for f in (state_dir / LAUNCHES).iterdir() if ID.fullmatch(f.name)]
+        found = [LaunchRecord(f) for f in (state_dir / LAUNCHES).iterdir() if ID.fullmatch(f.name)]
         return sorted(found, key=lambda record: record.changed_s, reverse=True)
     return []
 
 
-def forget_old_records(records: Iterable[Record], now_s: float) -> None:
+def forget_old_records(records: Iterable[LaunchRecord], now_s: float) -> None:
     """Throw away what has ended, but for the last ones of the last days."""
     ended = [record for record in records if not record.is_alive]
     for number, record in enumerate(ended):
-        if number >= KEPT_ENDED or now_s - record.changed_s > KEPT_S:
+        if number >= MOST_ENDED or now_s - record.changed_s > ENDED_TTL_S:
             shutil.rmtree(record.folder, ignore_errors=True)
 
 
 def is_launching(state_dir: Path, id_: str) -> bool:
     """Say whether the process lives that runs the launch to which a part or an order belongs."""
-    return Record(state_dir / LAUNCHES / id_.partition(".")[0]).is_alive
+    return LaunchRecord(state_dir / LAUNCHES / id_.partition(".")[0]).is_alive
 
 
 def can_record(state_dir: Path) -> bool:

@@ -29,11 +29,11 @@ from jupiterd.processes.scripts.event_log import EventWriter
 from jupiterd.processes.scripts.events import Ending, Over
 from jupiterd.processes.scripts.machine_share import MachineShare
 
-TOLD_BYTES: Final = 4096
+MAX_COMMAND_BYTES: Final = 4096
 RECONNECT_S: Final = 15.0
 """How much longer than the cut itself a part is waited for: until a connection stands again."""
 
-TOLD_AHEAD_S: Final = 0.5
+END_NOTICE_S: Final = 0.5
 """Between telling that the ranks are ended and doing it: those elsewhere fail by it, and whoever
 launched them is to know why by then."""
 
@@ -61,7 +61,7 @@ class ScriptSupervisor:
         loop.add_signal_handler(signal.SIGTERM, self._end, "its keeper was told to stop")
         events = self._events = EventWriter(self._part.folder)
         try:
-            over = await self._kept(events)
+            over = await self._run_ranks(events)
             self._part.write_over(over)
             events.append(over)
         finally:
@@ -69,11 +69,11 @@ class ScriptSupervisor:
             os.close(commands)
             events.close()
 
-    async def _kept(self, events: EventWriter) -> Over:
+    async def _run_ranks(self, events: EventWriter) -> Over:
         try:
             async with start_script(self._order, os.environ) as group:
                 self._group = group
-                self._asked()
+                self._renew_lease()
                 async for event in group.events():
                     events.append(event)
         except JupiterError as error:
@@ -85,15 +85,15 @@ class ScriptSupervisor:
 
     def _hear(self, commands: int) -> None:
         with contextlib.suppress(BlockingIOError):
-            *lines, self._rest = (self._rest + os.read(commands, TOLD_BYTES)).split(b"\n")
+            *lines, self._rest = (self._rest + os.read(commands, MAX_COMMAND_BYTES)).split(b"\n")
             for line in lines:
                 with contextlib.suppress(ValueError):
-                    self._obey(line.decode("ascii").split())
+                    self._carry_out(line.decode("ascii").split())
 
-    def _obey(self, words: list[str]) -> None:
+    def _carry_out(self, words: list[str]) -> None:
         match words:
             case ["asked"]:
-                self._asked()
+                self._renew_lease()
             case ["signal", number] if self._group:
                 self._group.signal(int(number))
             case ["window", rows, columns] if self._group:
@@ -103,7 +103,7 @@ class ScriptSupervisor:
             case _:
                 pass
 
-    def _asked(self) -> None:
+    def _renew_lease(self) -> None:
         """Go on for another while."""
         if self._lease is not None:
             self._lease.cancel()
@@ -121,7 +121,7 @@ class ScriptSupervisor:
     async def _end_ranks(self, group: ScriptGroup, reason: str) -> None:
         if self._events is not None:
             self._events.append(Ending(reason))
-        await asyncio.sleep(TOLD_AHEAD_S)
+        await asyncio.sleep(END_NOTICE_S)
         await group.end_ranks()
 
 

@@ -11,7 +11,7 @@ from jupiterd.formats import plain
 
 MAX_SHOWN: Final = 60
 MAX_VALUE_CHARACTERS: Final = 1024
-MAX_TOLD: Final = 128
+MAX_SHOWN_CHARS: Final = 128
 
 _NAMES: Final = frozenset({
     "CUBLAS_WORKSPACE_CONFIG", "CUDA_LAUNCH_BLOCKING", "CUDA_VISIBLE_DEVICES", "DYLD_LIBRARY_PATH",
@@ -36,7 +36,7 @@ def telling(environment: Mapping[str, str]) -> dict[str, str]:
         for name, value in sorted(environment.items())
         if _matters(name)
     }
-    return dict([*found.items()][:MAX_TOLD])
+    return dict([*found.items()][:MAX_SHOWN_CHARS])
 
 
 def differences(

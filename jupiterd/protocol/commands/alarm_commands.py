@@ -6,12 +6,12 @@ Owns their fields. Doesn't know what an alarm is. Pure.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jupiterd.protocol.commands.asked_command import AskedCommand
 from jupiterd.protocol.commands.command import PlainMap
+from jupiterd.protocol.commands.requested_command import RequestedCommand
 
 
 @dataclass(frozen=True, kw_only=True)
-class DismissFailure(AskedCommand):
+class DismissFailure(RequestedCommand):
     """End the alarm about a cycle, a run or a data set that failed."""
 
     VERB: ClassVar[str] = "cycle.dismiss"
@@ -21,7 +21,7 @@ class DismissFailure(AskedCommand):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DismissAlarms(AskedCommand):
+class DismissAlarms(RequestedCommand):
     """End alarms by their names."""
 
     VERB: ClassVar[str] = "alarm.dismiss"
@@ -33,7 +33,7 @@ class DismissAlarms(AskedCommand):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoteAlarmsOver(AskedCommand):
+class NoteAlarmsOver(RequestedCommand):
     """Take note that alarms which were dismissed are over."""
 
     VERB: ClassVar[str] = "alarm.over"

@@ -6,12 +6,12 @@ Owns their fields. Doesn't know what a cycle does. Pure.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jupiterd.protocol.commands.asked_command import AskedCommand
 from jupiterd.protocol.commands.command import Command, PlainMap
+from jupiterd.protocol.commands.requested_command import RequestedCommand
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribedCycle(AskedCommand):
+class DescribedCycle(RequestedCommand):
     """A cycle as people ask for it, to start or to be planned."""
 
     domain_name: str

@@ -6,12 +6,12 @@ Owns their fields. Doesn't know how text becomes tokens. Pure.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jupiterd.protocol.commands.asked_command import AskedCommand
 from jupiterd.protocol.commands.command import Command, PlainMap
+from jupiterd.protocol.commands.requested_command import RequestedCommand
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrepareData(AskedCommand):
+class PrepareData(RequestedCommand):
     """Make a data set."""
 
     VERB: ClassVar[str] = "data.prepare"

@@ -6,12 +6,12 @@ Owns their fields. Doesn't know how a run is planned. Pure.
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from jupiterd.protocol.commands.asked_command import AskedCommand
 from jupiterd.protocol.commands.command import Command, PlainMap
+from jupiterd.protocol.commands.requested_command import RequestedCommand
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartTraining(AskedCommand):
+class StartTraining(RequestedCommand):
     """Train a model on a data set, or on text that is made into one on the way."""
 
     VERB: ClassVar[str] = "train.start"

@@ -13,7 +13,7 @@ from jupiterd.cycle.data.split import held_out_part
 
 
 @dataclass(frozen=True)
-class Limits:
+class ScoringLimits:
     """What of the held-out text is scored."""
 
     min_document_bytes: int
@@ -22,7 +22,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Document:
+class ScoredDocument:
     """A held-out text, cut to what is scored."""
 
     id: str
@@ -37,15 +37,15 @@ class Document:
 
 
 def choose_documents(
-    samples: Iterable[Sample], limits: Limits, piece: int, pieces: int
-) -> list[Document]:
+    samples: Iterable[Sample], limits: ScoringLimits, piece: int, pieces: int
+) -> list[ScoredDocument]:
     """Return the documents of one piece; over all pieces each is chosen once, whoever chooses.
 
     The order is that of the texts' hashes: chance to look at, so that pieces are alike, and fixed.
     """
     unique = {text_hash(sample.text): sample for sample in samples}
     of_cluster: Counter[str] = Counter()
-    chosen: list[Document] = []
+    chosen: list[ScoredDocument] = []
     for digest, sample in sorted(unique.items()):
         document = _document(digest, sample, limits)
         if document.size_bytes < limits.min_document_bytes:
@@ -61,8 +61,8 @@ def cut_text(text: str, max_bytes: int) -> str:
     return text.encode()[:max_bytes].decode("utf-8", "ignore")
 
 
-def _document(digest: str, sample: Sample, limits: Limits) -> Document:
+def _document(digest: str, sample: Sample, limits: ScoringLimits) -> ScoredDocument:
     text = cut_text(sample.text, limits.max_document_bytes)
     stratum = sample.collector.partition("@")[0]
     part = held_out_part(sample.split)
-    return Document(digest, sample.cluster_id, stratum, text, len(text.encode()), part)
+    return ScoredDocument(digest, sample.cluster_id, stratum, text, len(text.encode()), part)

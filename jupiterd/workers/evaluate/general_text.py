@@ -12,13 +12,13 @@ from jupiterd.cycle.gate.scores import GENERAL
 from jupiterd.cycle.phases.evaluate import GENERAL_TEXT
 from jupiterd.errors import CorruptArtifactError, UsageError
 from jupiterd.locations import config_folder
-from jupiterd.workers.evaluate.documents import Document
+from jupiterd.workers.evaluate.documents import ScoredDocument
 
 FOLDER = Path("general_text")
 PART = "%%"
 
 
-def general_documents(name: str) -> list[Document]:
+def general_documents(name: str) -> list[ScoredDocument]:
     """Return the passages of the general text of this name@version; none of the empty name.
 
     Each source is a cluster.
@@ -40,10 +40,10 @@ def general_documents(name: str) -> list[Document]:
     return sorted(found, key=lambda document: document.id)
 
 
-def _passages(file: Path) -> list[Document]:
+def _passages(file: Path) -> list[ScoredDocument]:
     texts = file.read_text(encoding="utf-8").split(f"\n{PART}\n")
     return [
-        Document(text_hash(text), file.stem, GENERAL, text, len(text.encode()), GENERAL)
+        ScoredDocument(text_hash(text), file.stem, GENERAL, text, len(text.encode()), GENERAL)
         for text in map(str.strip, texts)
         if text
     ]

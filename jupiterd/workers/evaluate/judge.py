@@ -52,8 +52,8 @@ def run(task: Task) -> TaskFinished:
     }
     judged_at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")  # noqa: TID251
     margin = {"margin_bpb": settings_of(task.params).margin_bpb}
-    beside = {BESIDE_STUDENT: bool(task.params.get("incumbent"))}
-    summary = {**summary_of(verdict), **margin, **beside, JUDGED_AT: judged_at}
+    comparison = {BESIDE_STUDENT: bool(task.params.get("incumbent"))}
+    summary = {**summary_of(verdict), **margin, **comparison, JUDGED_AT: judged_at}
     return TaskFinished({"verdict": "verdict"}, counts, summary)
 
 

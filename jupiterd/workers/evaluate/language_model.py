@@ -46,10 +46,10 @@ class LanguageModel(TextScorer):
         )
         torch.manual_seed(seed)
         rows = torch.tensor([fed])
-        made = self._model.generate(
+        generated = self._model.generate(
             rows, attention_mask=torch.ones_like(rows), generation_config=rule
         )
-        return made[0, rows.shape[1] :].tolist()
+        return generated[0, rows.shape[1] :].tolist()
 
     def row_nats(self, inputs: Tokens, targets: Tokens) -> list[float]:
         """Return the nats of each row; both are [rows, length], a target of -1 is unscored."""

@@ -52,14 +52,14 @@ class MlxLanguageModel(TextScorer):
 
         cache: Any = make_prompt_cache(self._model)
         mx.random.seed(seed)
-        made: list[int] = []
+        generated: list[int] = []
         given = fed
-        while len(made) < budget and (not made or made[-1] != self._end):
+        while len(generated) < budget and (not generated or generated[-1] != self._end):
             logits = self._model(mx.array([given]), cache=cache)[0, -1].astype(mx.float32)
             drawn: Any = mx.random.categorical(logits / temperature)
-            made.append(int(drawn.item()))
-            given = made[-1:]
-        return made
+            generated.append(int(drawn.item()))
+            given = generated[-1:]
+        return generated
 
     def row_nats(self, inputs: Tokens, targets: Tokens) -> list[float]:
         """Return the nats of each row; both are [rows, length], a target of -1 is unscored.

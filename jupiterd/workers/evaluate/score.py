@@ -26,7 +26,7 @@ from jupiterd.cycle.generation.cloze import ClozeItem, HeldOutText, is_right, ma
 from jupiterd.cycle.generation.completions import Completion
 from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.evaluate.documents import Document, Limits, choose_documents
+from jupiterd.workers.evaluate.documents import ScoredDocument, ScoringLimits, choose_documents
 from jupiterd.workers.evaluate.general_text import general_documents
 from jupiterd.workers.evaluate.saved_nats import FOLDER, NOTHING_SAVED, SavedNats
 from jupiterd.workers.evaluate.score_file import (
@@ -36,7 +36,7 @@ from jupiterd.workers.evaluate.score_file import (
 )
 from jupiterd.workers.evaluate.score_table import Means, ScoreTable, tabulate
 from jupiterd.workers.evaluate.scorers import TORCH
-from jupiterd.workers.evaluate.trial import Trial, texts_to_write, try_out
+from jupiterd.workers.evaluate.trial import WritingTrial, texts_to_write, try_out
 from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import halved
 from jupiterd.workers.progress import Progress, silent
@@ -52,7 +52,7 @@ class ScoreInputs:
 
     model: Path
     incumbent: Path | None
-    kept: Sequence[Path]
+    retained: Sequence[Path]
     holdout: Sequence[Path]
     purge: Purge = field(default_factory=Purge)
     parts: frozenset[str] = frozenset({GATE})
@@ -74,7 +74,7 @@ class ScoreParams:
 
     piece: int
     pieces: int
-    limits: Limits
+    limits: ScoringLimits
     batch_windows: int = DEFAULT_BATCH_WINDOWS
     language: str = ""
     """Of the domain; gaps are made in its way, and none where it is empty."""
@@ -105,7 +105,7 @@ class Scores:
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    limits = Limits(
+    limits = ScoringLimits(
         int(task.params["min_document_bytes"]),
         int(task.params["max_document_bytes"]),
         int(task.params["max_cluster_documents"]),
@@ -133,8 +133,8 @@ def run(task: Task) -> TaskFinished:
         task.inputs.get("generator"),
         task.inputs.get("base"),
     )
-    kept = SavedNats(task.scratch_dir.parent / FOLDER, params.engine)
-    scores = score(inputs, params, task.progress, kept)
+    saved_nats = SavedNats(task.scratch_dir.parent / FOLDER, params.engine)
+    scores = score(inputs, params, task.progress, saved_nats)
     write_scores(task.output_dir / "scores", scores.documents, scores.cloze)
     if scores.sanity is not None:
         write_sanity(task.output_dir / "scores", scores.sanity)
@@ -155,7 +155,7 @@ def score(
     inputs: ScoreInputs,
     params: ScoreParams,
     progress: Progress = silent,
-    kept: SavedNats = NOTHING_SAVED,
+    saved_nats: SavedNats = NOTHING_SAVED,
 ) -> Scores:
     """Return the scores of this piece's documents; every model's nats are over the same bytes.
 
@@ -169,12 +169,12 @@ def score(
     documents = [*held_out, *general_documents(params.general_text)[params.piece :: params.pieces]]
     texts = [document.text for document in documents]
     texts += [text for item in items for text in item.filled()]
-    trial = Trial(params.completions, params.seed, params.language, params.engine)
+    trial = WritingTrial(params.completions, params.seed, params.language, params.engine)
     to_write = texts_to_write(inputs.model, inputs.generator, trial)
     steps = _Steps(progress, len(documents), len(texts), len(inputs.models), to_write)
     steps.begin()
     training = _training_text(inputs)
-    means = Means(params.batch_windows, params.engine, kept)
+    means = Means(params.batch_windows, params.engine, saved_nats)
     table = tabulate(texts, inputs.models, training, means, steps.of)
     roles = [table.nats[path] for path in (inputs.model, inputs.incumbent, inputs.generator)]
     base = None if inputs.base is None else table.nats[inputs.base]
@@ -195,7 +195,7 @@ def score(
 
 
 def _document_score(
-    place: int, document: Document, table: ScoreTable, roles: Sequence[Sequence[float]]
+    place: int, document: ScoredDocument, table: ScoreTable, roles: Sequence[Sequence[float]]
 ) -> DocumentScore:
     candidate, incumbent, generator = (column[place] for column in roles)
     return DocumentScore(
@@ -233,7 +233,9 @@ def _cloze_scores(
     ]
 
 
-def _chosen(inputs: ScoreInputs, params: ScoreParams) -> tuple[list[Document], list[ClozeItem]]:
+def _chosen(
+    inputs: ScoreInputs, params: ScoreParams
+) -> tuple[list[ScoredDocument], list[ClozeItem]]:
     """Return this piece's documents and the gaps in them; words to offer come from all pieces."""
     held_out = inputs.purge.left(read_all(inputs.holdout))
     shown = [sample for sample in held_out if held_out_part(sample.split) in inputs.parts]
@@ -261,13 +263,13 @@ def _chosen(inputs: ScoreInputs, params: ScoreParams) -> tuple[list[Document], l
     return documents, [item for item in make_items(texts, params.language) if item.document in mine]
 
 
-def _of(documents: Sequence[Document], part: str) -> list[Document]:
+def _of(documents: Sequence[ScoredDocument], part: str) -> list[ScoredDocument]:
     return [document for document in documents if document.part == part]
 
 
 def _training_text(inputs: ScoreInputs) -> list[str]:
-    kept = inputs.purge.left(read_all(inputs.kept))
-    training = [sample.text for sample in kept if sample.kind == "real"]
+    retained = inputs.purge.left(read_all(inputs.retained))
+    training = [sample.text for sample in retained if sample.kind == "real"]
     if not training:
         raise EmptySourceError("there is no real training text to count the baselines on")
     return training
@@ -287,23 +289,23 @@ class _Steps:
     to_write: int
 
     def begin(self) -> None:
-        self._tell(0)
+        self._report(0)
 
     def of(self, model: int) -> Callable[[int], None]:
         before = model * self.documents
-        return lambda done: self._tell(before + done * self.documents // self.texts)
+        return lambda done: self._report(before + done * self.documents // self.texts)
 
     def written(self, texts: int) -> None:
-        self._tell(self.models * self.documents + texts)
+        self._report(self.models * self.documents + texts)
 
     def end(self) -> None:
         """Tell that all is done: of few documents fewer texts than planned can be begun."""
-        self._tell(self.total)
+        self._report(self.total)
 
     @property
     def total(self) -> int:
         """Return how many there are in all."""
         return self.models * self.documents + self.to_write
 
-    def _tell(self, done: int) -> None:
+    def _report(self, done: int) -> None:
         self.progress(done, self.total, "texts")

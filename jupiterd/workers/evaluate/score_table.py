@@ -63,7 +63,7 @@ class Means:
     batch_windows: int
     """Windows that pass through a model together."""
     engine: str = TORCH
-    kept: SavedNats = NOTHING_SAVED
+    saved_nats: SavedNats = NOTHING_SAVED
     """What was scored before."""
 
 
@@ -90,7 +90,7 @@ def tabulate(
     tokens, unigram_nats = [0] * len(texts), [math.inf] * len(texts)
     for number, path in enumerate(models):
         nats[path] = [math.inf] * len(texts)
-        known = means.kept.known(path, texts)
+        known = means.saved_nats.known(path, texts)
         if number and len(known) == len(texts):
             nats[path] = [known[place] for place in range(len(texts))]
             progress_of(number)(len(texts))
@@ -99,7 +99,7 @@ def tabulate(
             continue
         ids = model.encode(texts)
         nats[path] = _nats(model, texts, ids, known, means, progress_of(number))
-        means.kept.keep(path, texts, dict(enumerate(nats[path])))
+        means.saved_nats.keep(path, texts, dict(enumerate(nats[path])))
         if number == 0:
             unigram = _unigram(model, training)
             tokens, unigram_nats = [*map(len, ids)], [unigram.nats(each) for each in ids]

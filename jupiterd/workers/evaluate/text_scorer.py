@@ -131,8 +131,8 @@ class TextScorer(ABC):
         for number, ids in enumerate(self.encode(prompts)):
             fed = [self._first, *ids][-(self._context - budget) :]
             new = self.continued(fed, budget, temperature, seed + number)
-            kept = new[: new.index(self._end)] if self._end in new else new
-            written.append(self.tokenizer.decode(kept, skip_special_tokens=False))
+            before_end = new[: new.index(self._end)] if self._end in new else new
+            written.append(self.tokenizer.decode(before_end, skip_special_tokens=False))
             on_written(len(written))
         return written
 

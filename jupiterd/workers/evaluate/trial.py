@@ -20,7 +20,7 @@ MAX_PROMPT_CHARS = 320
 
 
 @dataclass(frozen=True)
-class Trial:
+class WritingTrial:
     """What a candidate is asked to write."""
 
     completions: int
@@ -38,12 +38,12 @@ class Tried:
     completions: Sequence[Completion] = ()
 
 
-def texts_to_write(candidate: Path, generator: Path | None, trial: Trial) -> int:
+def texts_to_write(candidate: Path, generator: Path | None, trial: WritingTrial) -> int:
     """Return how many texts are written in a trial: of code also those of the model in force."""
-    return trial.completions * (2 if _is_beside(candidate, generator, trial) else 1)
+    return trial.completions * (2 if _has_generator(candidate, generator, trial) else 1)
 
 
-def _is_beside(candidate: Path, generator: Path | None, trial: Trial) -> bool:
+def _has_generator(candidate: Path, generator: Path | None, trial: WritingTrial) -> bool:
     is_code = trial.language in PARSED_LANGUAGES
     return is_code and generator is not None and generator != candidate
 
@@ -52,7 +52,7 @@ def try_out(
     candidate: Path,
     generator: Path | None,
     texts: Sequence[str],
-    trial: Trial,
+    trial: WritingTrial,
     on_written: Callable[[int], None],
 ) -> Tried:
     """Return what was seen when the models went on from the beginnings of some texts.
@@ -72,7 +72,7 @@ def try_out(
     prompts = _prompts(texts, trial.completions, is_code=is_code)
     written = model.write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed, on_written)
     theirs = None
-    if generator is not None and _is_beside(candidate, generator, trial):
+    if generator is not None and _has_generator(candidate, generator, trial):
         writer = open_scorer(generator, trial.engine)
         others = writer.write_on(
             prompts, NEW_TOKENS, TEMPERATURE, trial.seed, lambda n: on_written(len(written) + n)

@@ -13,7 +13,7 @@ from typing import Any, Final, Self, cast
 import msgpack
 from blake3 import blake3
 
-from jupiterd.cycle.templates.prompt import Written
+from jupiterd.cycle.templates.prompt import WrittenAnswer
 from jupiterd.workers.generate.engine import Request, Sampling
 
 MAX_BYTES: Final = 256 << 20
@@ -64,15 +64,15 @@ class AnswerCache:
             self._database = _opened(folder / FILE)
         self._trim()
 
-    def get(self, key: bytes) -> Written | None:
+    def get(self, key: bytes) -> WrittenAnswer | None:
         """Return an answer that was had before, or None."""
         row = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
         text, tokens, is_whole, is_opened = cast("list[Any]", msgpack.unpackb(row[0]))
-        return Written(str(text), int(tokens), bool(is_whole), bool(is_opened))
+        return WrittenAnswer(str(text), int(tokens), bool(is_whole), bool(is_opened))
 
-    def put(self, key: bytes, written: Written) -> None:
+    def put(self, key: bytes, written: WrittenAnswer) -> None:
         """Keep an answer; where one is kept already, that stays. It is only a help."""
         said = written.text, written.tokens, written.is_whole, written.is_opened
         row = key, cast("bytes", msgpack.packb(said))

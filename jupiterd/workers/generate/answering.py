@@ -12,8 +12,8 @@ from pathlib import Path
 from blake3 import blake3
 
 from jupiterd.cycle.generation.generation_options import TRIED
-from jupiterd.cycle.templates.prompt import Written
-from jupiterd.cycle.templates.refusal import Refused
+from jupiterd.cycle.templates.prompt import WrittenAnswer
+from jupiterd.cycle.templates.refusal import RefusedAnswer
 from jupiterd.cycle.templates.texts import TEMPLATES
 from jupiterd.errors import (
     GeneratorRefusedError,
@@ -23,7 +23,7 @@ from jupiterd.errors import (
 )
 from jupiterd.workers.generate.answer_cache import AnswerCache, key_of
 from jupiterd.workers.generate.documents import Numbered
-from jupiterd.workers.generate.engine import Engine, Request, Sampling
+from jupiterd.workers.generate.engine import Request, Sampling, WritingEngine
 from jupiterd.workers.link import Task
 
 CACHE = "answers"
@@ -33,7 +33,7 @@ UNIT = "prompts"
 
 
 @dataclass
-class Tally:
+class AnswerTally:
     """What has come of an item so far."""
 
     began_s: float = field(default_factory=time.monotonic)
@@ -43,7 +43,7 @@ class Tally:
     """Of answers written now; those of answers that were kept cost nothing."""
     heard: int = 0
     """Tokens of all that was seen being written, whole or not."""
-    kept: int = 0
+    cached: int = 0
     """Answers that this machine had before."""
 
     @property
@@ -63,13 +63,13 @@ class Tally:
 class Answering:
     """The answers to what one item asks."""
 
-    def __init__(self, task: Task, engine: Engine, chosen: Sequence[Numbered]) -> None:
+    def __init__(self, task: Task, engine: WritingEngine, chosen: Sequence[Numbered]) -> None:
         self._task = task
         self._engine = engine
         self._chosen = chosen
         self._sampling = sampling_of(task)
-        self.tally = Tally()
-        self.found: dict[int, str | Refused] = {}
+        self.tally = AnswerTally()
+        self.found: dict[int, str | RefusedAnswer] = {}
         """Place among what was chosen -> the text of the answer, or why it is refused."""
         self.refused: dict[int, str] = {}
         """Place -> what the generator wrote, where it is refused."""
@@ -90,7 +90,7 @@ class Answering:
         generator = str(self._task.params["generator"])
         keys = [key_of(request, generator, self._sampling) for request in requests]
         with AnswerCache(cache_folder(self._task)) as cache:
-            self._take_kept(cache, keys)
+            self._take_cached(cache, keys)
             try:
                 self._ask(cache, keys, requests)
             except (GeneratorRefusedError, GeneratorUnreachableError) as error:
@@ -107,10 +107,10 @@ class Answering:
         is_rewriting = str(self._task.params["template"]["kind"]) in TEMPLATES
         return is_rewriting and self.tally.answered >= TRIED and not self.tally.accepted
 
-    def _take_kept(self, cache: AnswerCache, keys: Sequence[bytes]) -> None:
+    def _take_cached(self, cache: AnswerCache, keys: Sequence[bytes]) -> None:
         for number, key in enumerate(keys):
             if (written := cache.get(key)) is not None:
-                self.tally.kept += 1
+                self.tally.cached += 1
                 self._take(number, written)
 
     def _ask(self, cache: AnswerCache, keys: Sequence[bytes], requests: Sequence[Request]) -> None:
@@ -121,29 +121,29 @@ class Answering:
             if self._task.stop_requested:
                 raise WorkStoppedError("generating was stopped")
             batch, left = left[: engine.batch], left[engine.batch :]
-            asked = [requests[number] for number in batch]
-            for at, written in engine.write(asked, self._sampling, self._hear):
+            chosen = [requests[number] for number in batch]
+            for at, written in engine.write(chosen, self._sampling, self._hear):
                 self.tally.tokens += written.tokens
                 cache.put(keys[batch[at]], written)
                 self._take(batch[at], written)
                 if self.is_hopeless:
                     break
 
-    def _take(self, number: int, written: Written) -> None:
+    def _take(self, number: int, written: WrittenAnswer) -> None:
         taken = self._chosen[number].ask.taken(written)
         self.found[number] = taken
         self.tally.answered += 1
-        if isinstance(taken, Refused):
+        if isinstance(taken, RefusedAnswer):
             self.refused[number] = written.text
         else:
             self.tally.accepted += 1
-        self._tell()
+        self._report()
 
     def _hear(self, tokens: int) -> None:
         self.tally.heard += tokens
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         tally = self.tally
         self._task.progress(tally.answered, len(self._chosen), UNIT, **tally.rates())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from jupiterd.cycle.templates.prompt import Prompt, Written
+from jupiterd.cycle.templates.prompt import Prompt, WrittenAnswer
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def nobody(_tokens: int) -> None:
     """Take no notice of how the writing goes."""
 
 
-class Engine(Protocol):
+class WritingEngine(Protocol):
     """A model that writes."""
 
     batch: int
@@ -58,7 +58,7 @@ class Engine(Protocol):
 
     def write(
         self, requests: Sequence[Request], sampling: Sampling, on_tokens: OnTokens = nobody
-    ) -> Iterator[tuple[int, Written]]:
+    ) -> Iterator[tuple[int, WrittenAnswer]]:
         """Yield the answers as they come, each with its request's number among these.
 
         on_tokens: hears how the writing goes, before the first answer is whole

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cycle.domain.generator import generator_from
 from jupiterd.errors import GeneratorRefusedError, UnknownModelError
-from jupiterd.workers.generate.engine import Engine
+from jupiterd.workers.generate.engine import WritingEngine
 from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import halved
 
 if TYPE_CHECKING:  # its HTTP library is imported for servers alone
     from jupiterd.workers.generate.folder_engine import FolderEngine
-    from jupiterd.workers.generate.server_client import Patience
+    from jupiterd.workers.generate.server_client import ServerPatience
 
 MLX, AUTO = "mlx", "auto"
 
 
-def open_engine(task: Task, patience: "Patience | None" = None) -> Engine:
+def open_engine(task: Task, patience: "ServerPatience | None" = None) -> WritingEngine:
     """Return what the task's params name: a server, or a model folder on MLX or transformers.
 
     patience: with a server, where it isn't the usual one
@@ -39,7 +39,7 @@ def open_engine(task: Task, patience: "Patience | None" = None) -> Engine:
     return engine_of_folder(task.inputs["model"], task.params)
 
 
-def engine_of_folder(folder: Path, params: Mapping[str, Any]) -> Engine:
+def engine_of_folder(folder: Path, params: Mapping[str, Any]) -> WritingEngine:
     """Return a model folder on what the params name, MLX or transformers.
 
     Raises:
@@ -53,10 +53,10 @@ def engine_of_folder(folder: Path, params: Mapping[str, Any]) -> Engine:
 
 def _opened(folder: Path, params: Mapping[str, Any]) -> "FolderEngine":
     if params.get("engine") == MLX:
-        from jupiterd.workers.generate.mlx_engine import MlxEngine
+        from jupiterd.workers.generate.mlx_engine import MlxWritingEngine
 
         try:
-            return MlxEngine(folder)
+            return MlxWritingEngine(folder)
         except UnknownModelError:
             if params.get("wanted_engine") != AUTO:
                 raise

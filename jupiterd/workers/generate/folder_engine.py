@@ -8,7 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
-from jupiterd.cycle.templates.prompt import Prompt, Written
+from jupiterd.cycle.templates.prompt import Prompt, WrittenAnswer
 from jupiterd.workers.generate.engine import OnTokens, Request, Sampling, nobody
 from jupiterd.workers.generate.model_text import ModelText
 from jupiterd.workers.memory_room import with_room_for_all
@@ -38,14 +38,14 @@ class FolderEngine(ABC):
 
     def write(
         self, requests: Sequence[Request], sampling: Sampling, on_tokens: OnTokens = nobody
-    ) -> Iterator[tuple[int, Written]]:
+    ) -> Iterator[tuple[int, WrittenAnswer]]:
         """Yield each answer as soon as it is whole; half as many at once where memory runs out.
 
         Raises:
             ModelTooLargeError: there is no room for a single one.
         """
 
-        def attempt(numbers: Sequence[int]) -> Iterator[tuple[int, Written]]:
+        def attempt(numbers: Sequence[int]) -> Iterator[tuple[int, WrittenAnswer]]:
             chosen = [requests[number] for number in numbers]
             for at, written in self._written(chosen, sampling, on_tokens):
                 yield numbers[at], written
@@ -55,7 +55,7 @@ class FolderEngine(ABC):
     @abstractmethod
     def _written(
         self, chosen: Sequence[Request], sampling: Sampling, on_tokens: OnTokens
-    ) -> Iterator[tuple[int, Written]]:
+    ) -> Iterator[tuple[int, WrittenAnswer]]:
         """Yield the answers to these, which are written all at once, as soon as each is whole."""
 
     def _take_fewer(self, at_a_time: int) -> None:
@@ -67,7 +67,7 @@ class FolderEngine(ABC):
         is_looked_at = len(row) % LOOK_EVERY_TOKENS == 0
         return is_looked_at and request.is_done(self._text.decode(row))
 
-    def _answer(self, request: Request, row: Sequence[int], *, is_whole: bool) -> Written:
+    def _answer(self, request: Request, row: Sequence[int], *, is_whole: bool) -> WrittenAnswer:
         """Return the tokens that were written as an answer."""
         opened = self._text.is_opened(request.prompt)
-        return Written(self._text.decode(row), len(row), is_whole, opened)
+        return WrittenAnswer(self._text.decode(row), len(row), is_whole, opened)

@@ -11,10 +11,10 @@ from itertools import islice
 
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.data.mixing import MAX_VARIANTS
-from jupiterd.cycle.templates.prompt import Prompt, Written
-from jupiterd.cycle.templates.refusal import Refusal, Refused
+from jupiterd.cycle.templates.prompt import Prompt, WrittenAnswer
+from jupiterd.cycle.templates.refusal import Refusal, RefusedAnswer
 from jupiterd.protocol.frames import Scalar
-from jupiterd.workers.generate.functions import Opening, completed, ends_function, openings
+from jupiterd.workers.generate.functions import FunctionOpening, completed, ends_function, openings
 from jupiterd.workers.generate.grounded_prompt import Fits, GroundedPrompt
 
 KIND = "complete_function"
@@ -31,7 +31,7 @@ class FunctionPrompt:
     """One function to be completed."""
 
     parent: Sample
-    opening: Opening
+    opening: FunctionOpening
 
     @property
     def prompt(self) -> Prompt:
@@ -48,14 +48,14 @@ class FunctionPrompt:
         """Say whether what was written has left the function."""
         return ends_function(written, self.opening.indent)
 
-    def taken(self, written: Written) -> str | Refused:
+    def taken(self, written: WrittenAnswer) -> str | RefusedAnswer:
         """Return the function, or why there is none."""
         text = written.text if written.is_opened else _continuation(self.opening, written.text)
         if not text.strip():
-            return Refused(Refusal.EMPTY)
+            return RefusedAnswer(Refusal.EMPTY)
         if (function := completed(self.opening, text)) is not None:
             return function
-        return Refused(Refusal.MALFORMED if written.is_whole else Refusal.TRUNCATED)
+        return RefusedAnswer(Refusal.MALFORMED if written.is_whole else Refusal.TRUNCATED)
 
 
 class FunctionPromptMaker:
@@ -74,7 +74,7 @@ class FunctionPromptMaker:
         return [*islice((ask for ask in asks if fits(ask.prompt)), MAX_VARIANTS)]
 
 
-def _continuation(opening: Opening, answer: str) -> str:
+def _continuation(opening: FunctionOpening, answer: str) -> str:
     """Return what an answer adds to the opening; it may repeat that, or begin behind it."""
     fenced = _FENCED.search(answer)
     lines = (fenced[1] if fenced is not None else answer).splitlines(keepends=True)

@@ -19,7 +19,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
-class Opening:
+class FunctionOpening:
     """The beginning of a real function: what a generator is given."""
 
     prompt: str
@@ -30,7 +30,7 @@ class Opening:
     """Columns that `def` is indented by."""
 
 
-def openings(text: str) -> list[Opening]:
+def openings(text: str) -> list[FunctionOpening]:
     """Return an opening for each function of reasonable size; none where the text doesn't parse."""
     tree = _parsed(text)
     if tree is None:
@@ -40,7 +40,7 @@ def openings(text: str) -> list[Opening]:
     return [opening for opening in found if opening is not None]
 
 
-def completed(opening: Opening, written: str) -> str | None:
+def completed(opening: FunctionOpening, written: str) -> str | None:
     """Return the longest function of whole lines that begins with the opening; None: nothing fits.
 
     It comes without outer indentation. A last line that was broken off doesn't count.
@@ -67,7 +67,7 @@ def _leaves(line: str, indent: int) -> bool:
     return bool(code) and len(line) - len(line.lstrip()) <= indent and not code.startswith("#")
 
 
-def _opening(node: FunctionNode, lines: list[str]) -> Opening | None:
+def _opening(node: FunctionNode, lines: list[str]) -> FunctionOpening | None:
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     last = node.end_lineno or node.lineno
     if not MIN_LINES <= last - first + 1 <= MAX_LINES or len(node.body) < MIN_STATEMENTS:
@@ -78,7 +78,7 @@ def _opening(node: FunctionNode, lines: list[str]) -> Opening | None:
     margin = lines[node.body[0].lineno - 1][: node.body[0].col_offset]
     if margin.strip():  # `def f(): return 1`
         return None
-    return Opening("".join(lines[first - 1 : cut]) + margin[:-1], node.col_offset)
+    return FunctionOpening("".join(lines[first - 1 : cut]) + margin[:-1], node.col_offset)
 
 
 def _cut_line(node: FunctionNode) -> int:

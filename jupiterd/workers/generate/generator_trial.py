@@ -10,12 +10,12 @@ from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.generate.engine import Request, Sampling
 from jupiterd.workers.generate.engines import open_engine
-from jupiterd.workers.generate.server_client import Patience
+from jupiterd.workers.generate.server_client import ServerPatience
 from jupiterd.workers.link import Task
 
 PROMPT = Prompt("Say hello.", "Hello")
 SAMPLING = Sampling(max_tokens=16, temperature=0.0, top_p=1.0)
-PATIENCE = Patience(tries=3, silent_s=240.0, is_busy_enough=True)
+PATIENCE = ServerPatience(tries=3, silent_s=240.0, is_busy_enough=True)
 """A server may have to load its model first, or have much to do for others: it is there then."""
 
 

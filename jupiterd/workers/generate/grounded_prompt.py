@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from jupiterd.cycle.data.lineage import Sample
-from jupiterd.cycle.templates.prompt import Prompt, Written
-from jupiterd.cycle.templates.refusal import Refused
+from jupiterd.cycle.templates.prompt import Prompt, WrittenAnswer
+from jupiterd.cycle.templates.refusal import RefusedAnswer
 from jupiterd.protocol.frames import Scalar
 
 Fits = Callable[[Prompt], bool]
@@ -37,7 +37,7 @@ class GroundedPrompt(Protocol):
         """Say of what was written on so far that nothing more is wanted."""
         ...
 
-    def taken(self, written: Written) -> str | Refused:
+    def taken(self, written: WrittenAnswer) -> str | RefusedAnswer:
         """Return the text of the new sample, or why there is none."""
         ...
 

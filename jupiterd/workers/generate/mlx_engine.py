@@ -11,7 +11,7 @@ from typing import Any
 import mlx.core as mx
 from blake3 import blake3
 
-from jupiterd.cycle.templates.prompt import Written
+from jupiterd.cycle.templates.prompt import WrittenAnswer
 from jupiterd.workers.generate.engine import OnTokens, Request, Sampling
 from jupiterd.workers.generate.folder_engine import FolderEngine
 from jupiterd.workers.generate.model_text import ModelText
@@ -22,7 +22,7 @@ MAX_CHOICES = 256
 """The likeliest tokens, which alone are drawn from."""
 
 
-class MlxEngine(FolderEngine):
+class MlxWritingEngine(FolderEngine):
     """Writes with MLX, which draws for all rows from one source: all of their seeds decide."""
 
     def __init__(self, folder: Path) -> None:
@@ -37,7 +37,7 @@ class MlxEngine(FolderEngine):
 
     def _written(
         self, chosen: Sequence[Request], sampling: Sampling, on_tokens: OnTokens
-    ) -> Iterator[tuple[int, Written]]:
+    ) -> Iterator[tuple[int, WrittenAnswer]]:
         prompts = [self._text.ids(request.prompt) for request in chosen]
         most = self._text.max_tokens
         room = [max(1, min(sampling.max_tokens, most - len(ids))) for ids in prompts]

@@ -11,27 +11,29 @@ from collections import defaultdict
 from pathlib import Path
 
 from jupiterd.cycle.data.lineage import Sample
-from jupiterd.cycle.templates.refusal import Refusal, Refused
-from jupiterd.workers.samples.drop_files import KEPT_OF_REASON, shortened, write_drops
+from jupiterd.cycle.templates.refusal import Refusal, RefusedAnswer
+from jupiterd.workers.samples.drop_files import STORED_OF_REASON, shortened, write_drops
 
-Entry = tuple[str, Sample, Refused]
+Entry = tuple[str, Sample, RefusedAnswer]
 
 
-class Refusals:
+class RefusedAnswers:
     """Answers that were refused."""
 
     def __init__(self) -> None:
         self._entries: dict[Refusal, list[Entry]] = defaultdict(list)
 
-    def add(self, sample: Sample, refused: Refused) -> None:
+    def add(self, sample: Sample, refused: RefusedAnswer) -> None:
         """Keep what would have become a sample, if it is among the first of its reason."""
         short = shortened(sample)
         entries = self._entries[refused.reason]
-        if any(kept_id == sample.id for kept_id, _, _ in entries):  # of empty ones one tells all
+        if any(
+            stored_id == sample.id for stored_id, _, _ in entries
+        ):  # of empty ones one tells all
             return
         entries.append((sample.id, short, refused))
         entries.sort(key=lambda entry: entry[0])
-        del entries[KEPT_OF_REASON:]
+        del entries[STORED_OF_REASON:]
 
     def write(self, folder: Path) -> None:
         """Write what is kept, by reason and id."""

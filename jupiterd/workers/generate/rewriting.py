@@ -16,8 +16,8 @@ from jupiterd.cycle.templates.asking import ask, defused, ends
 from jupiterd.cycle.templates.loops import loop_start
 from jupiterd.cycle.templates.pairs import origin
 from jupiterd.cycle.templates.passages import MAX_CHARS, MIN_CHARS, passages
-from jupiterd.cycle.templates.prompt import Prompt, Written
-from jupiterd.cycle.templates.refusal import Refused
+from jupiterd.cycle.templates.prompt import Prompt, WrittenAnswer
+from jupiterd.cycle.templates.refusal import RefusedAnswer
 from jupiterd.cycle.templates.short_tasks import ENGLISH, subject_of
 from jupiterd.cycle.templates.texts import Template
 from jupiterd.protocol.frames import Scalar
@@ -60,7 +60,7 @@ class RewritingPrompt:
         has_looped = self.template.words is not None and loop_start(written) is not None
         return has_looped or ends(self.template, written)
 
-    def taken(self, written: Written) -> str | Refused:
+    def taken(self, written: WrittenAnswer) -> str | RefusedAnswer:
         """Return the new text, or why there is none."""
         return judge_answer(self.template, written, self.passage, self.language)
 

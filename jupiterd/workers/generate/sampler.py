@@ -39,7 +39,7 @@ def write_on(
 
 
 @dataclass
-class Row:
+class Continuation:
     """What follows one prompt."""
 
     number: int
@@ -57,7 +57,7 @@ def rows_written(
     seeds: Sequence[int],
     is_done: IsDone = lambda _row, _tokens: False,
     on_tokens: OnTokens = nobody,
-) -> Iterator[Row]:
+) -> Iterator[Continuation]:
     """Yield what follows each prompt as soon as it is whole; those that are cut off come last.
 
     Rows that are whole leave the batch, so that it costs no more than what is still written.
@@ -66,7 +66,7 @@ def rows_written(
     """
     widest = max(len(prompt) for prompt in prompts)
     budget = min(sampling.max_tokens, generator.max_tokens - widest)
-    rows = [Row(number, []) for number in range(len(prompts))]
+    rows = [Continuation(number, []) for number in range(len(prompts))]
     batch = _Batch(generator, prompts, _draws(seeds, max(0, budget), generator.device))
     for step in range(budget):
         tokens = batch.next(sampling, step)

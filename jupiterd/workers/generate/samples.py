@@ -20,7 +20,7 @@ from pathlib import Path
 from jupiterd.cycle.data.lineage import Sample, text_hash
 from jupiterd.cycle.data.purge import Purge
 from jupiterd.cycle.generation.generation_options import GIVEN_UP, WITHOUT
-from jupiterd.cycle.templates.refusal import Refused
+from jupiterd.cycle.templates.refusal import RefusedAnswer
 from jupiterd.cycle.templates.texts import TEMPLATES
 from jupiterd.cycle.templates.turns import turns_of
 from jupiterd.cycle.text_rules.secrets import cleaned
@@ -29,12 +29,12 @@ from jupiterd.formats import counted
 from jupiterd.protocol.frames import Scalar, TaskFinished
 from jupiterd.workers.generate.answering import Answering, sampling_of
 from jupiterd.workers.generate.documents import Numbered, Stripe, choose_prompts, own_documents
-from jupiterd.workers.generate.engine import Engine
+from jupiterd.workers.generate.engine import WritingEngine
 from jupiterd.workers.generate.engines import open_engine
 from jupiterd.workers.generate.function_prompts import KIND as COMPLETE_FUNCTION
 from jupiterd.workers.generate.function_prompts import FunctionPromptMaker
 from jupiterd.workers.generate.grounded_prompt import GroundedPrompt, PromptMaker
-from jupiterd.workers.generate.refusals import Refusals
+from jupiterd.workers.generate.refusals import RefusedAnswers
 from jupiterd.workers.generate.rewriting import RewritingPromptMaker
 from jupiterd.workers.link import Task
 from jupiterd.workers.samples.sample_file import SampleWriter, read_all
@@ -48,24 +48,24 @@ def run(task: Task) -> TaskFinished:
     answering = Answering(task, engine, chosen)
     answering.run()
     counts: Counter[str] = Counter()
-    made: dict[str, Sample] = {}
+    generated: dict[str, Sample] = {}
     parents: dict[str, Sample] = {}
-    refusals = Refusals()
+    refusals = RefusedAnswers()
     for number, text in sorted(answering.found.items()):
         ask = chosen[number].ask
-        if isinstance(text, Refused):
+        if isinstance(text, RefusedAnswer):
             counts[f"refused.{text.reason}"] += 1
             refusals.add(_sample(task, asker, ask, answering.refused[number]), text)
             continue
         sample = _sample(task, asker, ask, text)
-        made[sample.id] = sample
+        generated[sample.id] = sample
         parents[ask.parent.id] = ask.parent
-    for name, samples in (("samples", made), ("parents", parents)):
+    for name, samples in (("samples", generated), ("parents", parents)):
         _write(task.output_dir / name, samples)
     refusals.write(task.output_dir / "refused")
     outputs = {name: name for name in ("samples", "parents", "refused")}
-    summary = _whose(task) | _without(answering, len(chosen)) | _given_up(task, answering)
-    return TaskFinished(outputs, {**_counts(answering, len(made)), **counts}, summary)
+    summary = _whose(task) | _without(answering, len(chosen)) | _abandoned(task, answering)
+    return TaskFinished(outputs, {**_counts(answering, len(generated)), **counts}, summary)
 
 
 def _counts(answering: Answering, samples: int) -> dict[str, float]:
@@ -74,7 +74,7 @@ def _counts(answering: Answering, samples: int) -> dict[str, float]:
         "prompts": len(answering.found),
         "samples": samples,
         "tokens": tally.tokens,
-        "kept": tally.kept,
+        "kept": tally.cached,
         "writing_s": round(tally.writing_s, 3),
     }
 
@@ -88,7 +88,7 @@ def _without(answering: Answering, wanted: int) -> dict[str, Scalar]:
     return {WITHOUT: f"{answering.lost.message}; {answered}"}
 
 
-def _given_up(task: Task, answering: Answering) -> dict[str, Scalar]:
+def _abandoned(task: Task, answering: Answering) -> dict[str, Scalar]:
     """Return what people are told where the generator can't do what is asked."""
     if not answering.is_hopeless:
         return {}
@@ -101,7 +101,7 @@ def _whose(task: Task) -> dict[str, Scalar]:
     return {"generator": str(task.params["generator"]), "template": template}
 
 
-def asker_of(task: Task, engine: Engine) -> PromptMaker:
+def asker_of(task: Task, engine: WritingEngine) -> PromptMaker:
     """Return the task's template at work; raises UsageError where there is none of that name."""
     kind = str(task.params["template"]["kind"])
     if kind == COMPLETE_FUNCTION:
@@ -114,7 +114,7 @@ def asker_of(task: Task, engine: Engine) -> PromptMaker:
     )
 
 
-def _chosen(task: Task, asker: PromptMaker, engine: Engine) -> list[Numbered]:
+def _chosen(task: Task, asker: PromptMaker, engine: WritingEngine) -> list[Numbered]:
     """Return what is asked, the shortest first: prompts of like length share a batch."""
     params = task.params
     purge = Purge(map(str, params.get("purged", ())))

@@ -13,23 +13,23 @@ from typing import Any
 import httpx
 
 from jupiterd.cycle.domain.generator import Generator
-from jupiterd.cycle.generation.pace import Pace
+from jupiterd.cycle.generation.pace import RequestPace
 from jupiterd.cycle.generation.server_protocol import (
     Again,
     Rejected,
     changed_request,
     request_body,
 )
-from jupiterd.cycle.templates.prompt import Written
+from jupiterd.cycle.templates.prompt import WrittenAnswer
 from jupiterd.errors import GeneratorRefusedError, GeneratorUnreachableError
 from jupiterd.workers.generate.engine import OnTokens, Request, Sampling
-from jupiterd.workers.generate.server_connection import asked
+from jupiterd.workers.generate.server_connection import send_request
 
-NO_ANSWER = Written("", 0, is_whole=False)
+NO_ANSWER = WrittenAnswer("", 0, is_whole=False)
 
 
 @dataclass(frozen=True)
-class Patience:
+class ServerPatience:
     """How long a server is asked."""
 
     tries: int = 9
@@ -51,7 +51,7 @@ class Patience:
 class ServerClient:
     """What is known of one server, and the asking."""
 
-    def __init__(self, server: Generator, patience: Patience, pace: Pace) -> None:
+    def __init__(self, server: Generator, patience: ServerPatience, pace: RequestPace) -> None:
         self._server = server
         self._patience = patience
         self._pace = pace
@@ -77,7 +77,7 @@ class ServerClient:
 
     async def answer(
         self, client: httpx.AsyncClient, request: Request, sampling: Sampling, on_tokens: OnTokens
-    ) -> Written:
+    ) -> WrittenAnswer:
         """Ask until there is an answer; an empty one where there is none for this request alone.
 
         Raises:
@@ -89,8 +89,8 @@ class ServerClient:
             await self._pause(tried)
             began_s = time.monotonic()
             body = self._body(request, sampling)
-            match await asked(client, self._server.url, body, self._came(on_tokens)):
-                case Written() as written:
+            match await send_request(client, self._server.url, body, self._counting(on_tokens)):
+                case WrittenAnswer() as written:
                     self._answered += 1
                     self._pace.answer(time.monotonic(), began_s, written.tokens)
                     return written
@@ -104,12 +104,12 @@ class ServerClient:
                 case Rejected() as rejected:
                     return self._without_answer(rejected)
 
-    def _came(self, on_tokens: OnTokens) -> OnTokens:
-        def came(tokens: int) -> None:
+    def _counting(self, on_tokens: OnTokens) -> OnTokens:
+        def count(tokens: int) -> None:
             self.be_alive()
             on_tokens(tokens)
 
-        return came
+        return count
 
     def _body(self, request: Request, sampling: Sampling) -> dict[str, Any]:
         """Return what the server is sent, in the words that it knows."""
@@ -128,8 +128,8 @@ class ServerClient:
     async def _pause(self, tried: int) -> None:
         """Wait before a try: longer after each that failed, and as long as the server asked."""
         own_s = self._patience.first_pause_s * 2 ** (tried - 1) if tried else 0.0
-        asked_s = self._not_before_s - time.monotonic()
-        pause_s = min(max(own_s, asked_s, 0.0), self._patience.longest_pause_s)
+        requested_s = self._not_before_s - time.monotonic()
+        pause_s = min(max(own_s, requested_s, 0.0), self._patience.longest_pause_s)
         if pause_s:
             await asyncio.sleep(pause_s)
             self.be_alive()  # it had nothing to answer meanwhile
@@ -142,14 +142,14 @@ class ServerClient:
         if trouble.pause_s is not None:
             self._not_before_s = max(self._not_before_s, now_s + trouble.pause_s)
 
-    def _failed(self, trouble: Again, answered_before: int) -> Written:
+    def _failed(self, trouble: Again, answered_before: int) -> WrittenAnswer:
         """Give the request up where others were answered meanwhile, else the server."""
         is_known = trouble.is_busy and self._patience.is_busy_enough
         if self._answered > answered_before or is_known:
             return NO_ANSWER
         raise GeneratorUnreachableError(f"{self._server.url}: {trouble.reason}")
 
-    def _without_answer(self, rejected: Rejected) -> Written:
+    def _without_answer(self, rejected: Rejected) -> WrittenAnswer:
         """Take a request that is called wrong for one without an answer, unless all of them are."""
         self._rejected += 1
         has_none = not self._answered and self._rejected >= self._patience.most_rejected

@@ -36,7 +36,7 @@ def connected(key: str, most: int) -> httpx.AsyncClient:
     )
 
 
-async def asked(
+async def send_request(
     client: httpx.AsyncClient, url: str, body: Mapping[str, Any], alive: Alive
 ) -> Reply:
     """Send one request and return what came of it; where there is no way to the server, `Again`."""

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 import httpx
 
 from jupiterd.cycle.domain.generator import Generator
-from jupiterd.cycle.generation.pace import MOST, Pace
-from jupiterd.cycle.templates.prompt import Prompt, Written
+from jupiterd.cycle.generation.pace import MOST, RequestPace
+from jupiterd.cycle.templates.prompt import Prompt, WrittenAnswer
 from jupiterd.errors import WorkStoppedError
 from jupiterd.workers.generate.engine import OnTokens, Request, Sampling, nobody
-from jupiterd.workers.generate.server_client import Patience, ServerClient
+from jupiterd.workers.generate.server_client import ServerClient, ServerPatience
 from jupiterd.workers.generate.server_connection import connected
 
 CHARS_PER_TOKEN = 3
@@ -25,7 +25,7 @@ MAX_TOKENS = 8192
 
 LOOK_S = 0.2
 
-_Asked = dict["asyncio.Task[Written]", int]
+_InFlight = dict["asyncio.Task[WrittenAnswer]", int]
 """What is under way, each with its request's number."""
 
 
@@ -43,15 +43,15 @@ class ServerEngine:
         key: str = "",
         *,
         is_stopped: Callable[[], bool] = lambda: False,
-        patience: Patience | None = None,
+        patience: ServerPatience | None = None,
         concurrency: int = MOST,
     ) -> None:
         """Take the server, the key that it is shown, if any, and the most requests at once."""
         self._key = key
         self._is_stopped = is_stopped
         self._most = concurrency
-        self.pace = Pace(concurrency)
-        self._client = ServerClient(server, patience or Patience(), self.pace)
+        self.pace = RequestPace(concurrency)
+        self._client = ServerClient(server, patience or ServerPatience(), self.pace)
 
     def size(self, prompt: Prompt) -> int:
         """Return about how many tokens a prompt has."""
@@ -63,7 +63,7 @@ class ServerEngine:
 
     def write(
         self, requests: Sequence[Request], sampling: Sampling, on_tokens: OnTokens = nobody
-    ) -> Iterator[tuple[int, Written]]:
+    ) -> Iterator[tuple[int, WrittenAnswer]]:
         """Yield the answers as they come, and before an error all that have come.
 
         Raises:
@@ -73,41 +73,43 @@ class ServerEngine:
         """
         loop = asyncio.new_event_loop()
         client = connected(self._key, self._most)
-        waiting, under_way = list(range(len(requests)))[::-1], _Asked()
+        waiting, in_flight = list(range(len(requests)))[::-1], _InFlight()
         self._client.be_alive()
         try:
-            while waiting or under_way:
-                while waiting and len(under_way) < self.pace.limit:
+            while waiting or in_flight:
+                while waiting and len(in_flight) < self.pace.limit:
                     number = waiting.pop()
                     asking = self._client.answer(client, requests[number], sampling, on_tokens)
-                    under_way[loop.create_task(asking)] = number
-                yield from self._come(loop, under_way)
+                    in_flight[loop.create_task(asking)] = number
+                yield from self._come(loop, in_flight)
         finally:
-            _end(loop, [*under_way], client)
+            _end(loop, [*in_flight], client)
 
     def _come(
-        self, loop: asyncio.AbstractEventLoop, under_way: _Asked
-    ) -> Iterator[tuple[int, Written]]:
+        self, loop: asyncio.AbstractEventLoop, in_flight: _InFlight
+    ) -> Iterator[tuple[int, WrittenAnswer]]:
         """Wait a moment and yield what has come; an error only behind that."""
-        done = loop.run_until_complete(_first_of([*under_way]))
-        numbered = [(under_way.pop(task), task) for task in done]
+        done = loop.run_until_complete(_first_of([*in_flight]))
+        numbered = [(in_flight.pop(task), task) for task in done]
         yield from ((number, task.result()) for number, task in numbered if not task.exception())
         for _, task in numbered:
             task.result()
         if self._is_stopped():
             raise WorkStoppedError("generating was stopped")
-        if under_way:
+        if in_flight:
             self._client.check_alive()
 
 
-async def _first_of(tasks: "Sequence[asyncio.Task[Written]]") -> "set[asyncio.Task[Written]]":
+async def _first_of(
+    tasks: "Sequence[asyncio.Task[WrittenAnswer]]",
+) -> "set[asyncio.Task[WrittenAnswer]]":
     done, _ = await asyncio.wait(tasks, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
     return done
 
 
 def _end(
     loop: asyncio.AbstractEventLoop,
-    tasks: "Sequence[asyncio.Task[Written]]",
+    tasks: "Sequence[asyncio.Task[WrittenAnswer]]",
     client: httpx.AsyncClient,
 ) -> None:
     """End what is still asked, and close the connections: nobody waits for those answers."""

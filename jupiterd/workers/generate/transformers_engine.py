@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from jupiterd.cycle.templates.prompt import Written
+from jupiterd.cycle.templates.prompt import WrittenAnswer
 from jupiterd.workers.generate.engine import OnTokens, Request, Sampling
 from jupiterd.workers.generate.folder_engine import FolderEngine
 from jupiterd.workers.generate.model_folder import open_model
@@ -33,7 +33,7 @@ class TransformersEngine(FolderEngine):
 
     def _written(
         self, chosen: Sequence[Request], sampling: Sampling, on_tokens: OnTokens
-    ) -> Iterator[tuple[int, Written]]:
+    ) -> Iterator[tuple[int, WrittenAnswer]]:
         def is_done(at: int, row: Sequence[int]) -> bool:
             return self._is_done(chosen[at], row)
 

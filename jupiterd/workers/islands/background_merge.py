@@ -17,7 +17,7 @@ class BackgroundMerge(Generic[Result]):
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "beside")
         self._begun: list[Future[None]] = []
-        self._asked: tuple[str, Future[Result]] | None = None
+        self._merging: tuple[str, Future[Result]] | None = None
 
     def begin(self, work: Callable[[], None]) -> None:
         """Have something done; what goes wrong is raised by `check`."""
@@ -32,6 +32,6 @@ class BackgroundMerge(Generic[Result]):
 
     def result(self, name: str, work: Callable[[], Result]) -> Future[Result]:
         """Return what is worked out under that name, or begin with it."""
-        if self._asked is None or self._asked[0] != name:
-            self._asked = (name, self._thread.submit(work))
-        return self._asked[1]
+        if self._merging is None or self._merging[0] != name:
+            self._merging = (name, self._thread.submit(work))
+        return self._merging[1]

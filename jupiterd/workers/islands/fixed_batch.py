@@ -7,7 +7,7 @@ Owns that batch, and which outer step's weights the logits are of. Doesn't know 
 import numpy as np
 from numpy.typing import NDArray
 
-from jupiterd.workers.training_engine import Engine, Tensors
+from jupiterd.workers.training_engine import Tensors, TrainingEngine
 
 LENGTH = 128
 """Tokens of the one sequence; the last one sees them all."""
@@ -15,7 +15,7 @@ LENGTH = 128
 STRIDE = 2_654_435_761
 """Neither even nor a multiple of any vocabulary: the tokens lie all over it."""
 
-KEPT = 2
+OPEN_ROUNDS = 2
 """Rounds that may be open at a time."""
 
 
@@ -25,7 +25,7 @@ class FixedBatch:
     seq_len: of what is trained on; no model need take more
     """
 
-    def __init__(self, engine: Engine, seq_len: int) -> None:
+    def __init__(self, engine: TrainingEngine, seq_len: int) -> None:
         self._engine = engine
         self._tokens = tokens_of(engine.config.vocab_size, min(LENGTH, seq_len))
         self._logits: dict[str, bytes] = {}
@@ -38,8 +38,8 @@ class FixedBatch:
         if self._engine.rank or not step:
             return
         found = self._engine.logits(self._tokens, weights)
-        kept = [*self._logits.items()][1 - KEPT :]
-        self._logits = {**dict(kept), step: found.astype("<f4").tobytes()}
+        open_logits = [*self._logits.items()][1 - OPEN_ROUNDS :]
+        self._logits = {**dict(open_logits), step: found.astype("<f4").tobytes()}
 
     def logits_at(self, step: str) -> bytes:
         """Return the logits at an outer step's weights, float32 in little endian.

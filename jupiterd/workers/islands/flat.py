@@ -27,14 +27,14 @@ def chunks_of(size: int) -> Iterator[slice]:
 
 
 @dataclass(frozen=True)
-class Layout:
+class FlatLayout:
     """Where each tensor lies in the vector."""
 
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
     """Name and shape, by name."""
 
     @classmethod
-    def of(cls, tensors: Tensors) -> "Layout":
+    def of(cls, tensors: Tensors) -> "FlatLayout":
         """Return the layout of a model with these tensors."""
         return cls(tuple((name, tensors[name].shape) for name in sorted(tensors)))
 
@@ -49,7 +49,7 @@ class Layout:
         Raises:
             Bug: they are those of another model.
         """
-        if Layout.of(tensors) != self:
+        if FlatLayout.of(tensors) != self:
             raise Bug("the tensors are those of another model")
         parts = [np.asarray(tensors[name], np.float32).ravel() for name, _ in self.shapes]
         return np.concatenate(parts)

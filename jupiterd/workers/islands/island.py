@@ -18,15 +18,15 @@ import numpy as np
 from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.background_merge import BackgroundMerge
 from jupiterd.workers.islands.compression import Compressor, Kind, Packed
-from jupiterd.workers.islands.flat import Layout, Vector
+from jupiterd.workers.islands.flat import FlatLayout, Vector
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
-from jupiterd.workers.training_engine import Engine, Tensors
+from jupiterd.workers.training_engine import Tensors, TrainingEngine
 
 Merged = tuple[OuterState, bytes]
 """What follows an outer step, and its digest."""
 
 
-class Island:
+class IslandView:
     """One rank's view of it; all ranks of an island have the same weights, and take the same steps.
 
     state: what follows the last outer step that was taken
@@ -37,14 +37,14 @@ class Island:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: TrainingEngine,
         kind: Kind = "int8",
         begun: OuterState | None = None,
         residual: Vector | None = None,
     ) -> None:
         weights = engine.exact_weights()
         self._engine = engine
-        self.layout = Layout.of(weights)
+        self.layout = FlatLayout.of(weights)
         self.state = OuterState.at(self.layout.flat(weights)) if begun is None else begun
         self.base = self.state.weights
         self.orders: Sequence[RoundOrder] = ()

@@ -23,7 +23,7 @@ from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.generate.answer_cache import AnswerCache, key_of
 from jupiterd.workers.generate.answering import cache_folder
-from jupiterd.workers.generate.engine import Engine, Request, Sampling
+from jupiterd.workers.generate.engine import Request, Sampling, WritingEngine
 from jupiterd.workers.generate.engines import open_engine
 from jupiterd.workers.link import Task
 
@@ -38,14 +38,14 @@ def run(task: Task) -> TaskFinished:
     path = task.inputs["pairs"] / PAIRS_FILE
     pairs = read_pair_lines([path.read_text(encoding="utf-8")])
     planted = [pair for pair in pairs if pair.is_planted]
-    asked = [pair for pair in pairs if not pair.is_planted]
+    unplanted = [pair for pair in pairs if not pair.is_planted]
     engine = open_engine(task)
     with AnswerCache(cache_folder(task)) as cache:
         asking = _Asking(task, engine, cache, 2 * len(pairs))
         planted = asking.ask(planted)
         trial = try_judge(planted)
-        asked = asked if trial.trouble else asking.ask(asked)
-    write_text(task.output_dir / "pairs" / PAIRS_FILE, pair_lines([*planted, *asked]))
+        unplanted = unplanted if trial.trouble else asking.ask(unplanted)
+    write_text(task.output_dir / "pairs" / PAIRS_FILE, pair_lines([*planted, *unplanted]))
     counts = {
         "questions": asking.done,
         "judge_tokens": asking.tokens,
@@ -58,7 +58,7 @@ def run(task: Task) -> TaskFinished:
 class _Asking:
     """Asks one judge, and counts."""
 
-    def __init__(self, task: Task, engine: Engine, cache: AnswerCache, total: int) -> None:
+    def __init__(self, task: Task, engine: WritingEngine, cache: AnswerCache, total: int) -> None:
         self._task = task
         self._engine = engine
         self._cache = cache

@@ -18,7 +18,7 @@ from pathlib import Path
 from jupiterd.cycle.data.purge import Purge
 from jupiterd.cycle.data.split import DEV
 from jupiterd.cycle.gate.record import PAIRS_FILE, pair_lines
-from jupiterd.cycle.judge.pair import Kind, Pair
+from jupiterd.cycle.judge.pair import Pair, PairKind
 from jupiterd.cycle.judge.planted import (
     MIN_CHARS,
     Begun,
@@ -30,9 +30,9 @@ from jupiterd.cycle.judge.planted import (
 from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.errors import WorkStoppedError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.evaluate.documents import Limits, choose_documents
+from jupiterd.workers.evaluate.documents import ScoringLimits, choose_documents
 from jupiterd.workers.evaluate.score_file import write_text
-from jupiterd.workers.generate.engine import Engine, Request, Sampling
+from jupiterd.workers.generate.engine import Request, Sampling, WritingEngine
 from jupiterd.workers.generate.engines import engine_of_folder
 from jupiterd.workers.link import Task
 from jupiterd.workers.samples.sample_file import read_all
@@ -58,7 +58,7 @@ def run(task: Task) -> TaskFinished:
 
 def _documents(task: Task) -> list[Begun]:
     """Return the development text that can be gone on from, in the order of the texts' hashes."""
-    limits = Limits(**{name: int(value) for name, value in task.params["limits"].items()})
+    limits = ScoringLimits(**{name: int(value) for name, value in task.params["limits"].items()})
     purge = Purge(map(str, task.params.get("purged", ())))
     held_out = purge.left(read_all(task.inputs_named("holdout")))
     dev = (sample for sample in held_out if sample.split == DEV)
@@ -88,7 +88,12 @@ def _pair(document: Begun, ours: str, theirs: str) -> Pair | None:
     if ours == theirs or min(len(ours.strip()), len(theirs.strip())) < MIN_CHARS:
         return None
     return Pair(
-        str(Kind.STUDENTS), document.document, document.cluster, document.beginning, ours, theirs
+        str(PairKind.STUDENTS),
+        document.document,
+        document.cluster,
+        document.beginning,
+        ours,
+        theirs,
     )
 
 
@@ -116,7 +121,7 @@ def _written(
     return [found[number] for number in range(len(requests))]
 
 
-def _prompt(engine: Engine, beginning: str, max_tokens: int) -> Prompt:
+def _prompt(engine: WritingEngine, beginning: str, max_tokens: int) -> Prompt:
     """Return the beginning, or as much of its end as a student can hold and go on from."""
     prompt = Prompt(beginning, beginning, goes_on=True)
     while not engine.fits(prompt, max_tokens) and len(beginning) > 1:

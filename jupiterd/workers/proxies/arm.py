@@ -16,7 +16,7 @@ from pathlib import Path
 from jupiterd.cycle.data.purge import Purge
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.clean_batch import TextRules, clean
-from jupiterd.workers.data.dedup.merge_batches import Batches, unite
+from jupiterd.workers.data.dedup.merge_batches import RoundBatches, unite
 from jupiterd.workers.data.pack.pack_shards import PackParams, pack
 from jupiterd.workers.link import Task
 from jupiterd.workers.samples.sample_file import SampleWriter, read_samples
@@ -74,7 +74,7 @@ def _usable(task: Task, written: Iterable[Path], scratch: Path) -> list[Path]:
     rules = TextRules.of_params(task.params)
     scratch.mkdir(parents=True, exist_ok=True)
     clean(list(written), scratch / "cleaned", rules)
-    batches = Batches(
+    batches = RoundBatches(
         clean=[task.inputs["real"], scratch / "cleaned" / "clean"],
         dropped=[scratch / "cleaned" / "dropped"],
         holdout=[*task.inputs_named("holdout"), task.inputs["yardstick"]],

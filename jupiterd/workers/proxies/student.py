@@ -18,18 +18,18 @@ from jupiterd.cycle.gate.record import PROXY_FILE, proxy_lines
 from jupiterd.cycle.gate.scores import LN2
 from jupiterd.errors import LossDivergedError, WorkStoppedError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.evaluate.documents import Limits, choose_documents
+from jupiterd.workers.evaluate.documents import ScoringLimits, choose_documents
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.evaluate.scorers import MLX, TORCH, open_scorer
 from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import halved, with_room
 from jupiterd.workers.proxies.arm import synthetic_share_of
 from jupiterd.workers.samples.sample_file import read_samples
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.checkpoints.checkpoint import write_model
-from jupiterd.workers.train.job import Job, read_job
+from jupiterd.workers.train.job import TrainingJob, read_job
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
-from jupiterd.workers.training_engine import Engine
+from jupiterd.workers.training_engine import TrainingEngine
 
 BATCH_WINDOWS = 16
 
@@ -60,12 +60,12 @@ def run(task: Task) -> TaskFinished:
 
 @dataclass(frozen=True)
 class _Student:
-    engine: Engine
+    engine: TrainingEngine
     has_learned: bool
     """Its training went well to the end."""
 
 
-def _trained(task: Task, job: Job, micro_batch_sequences: int) -> _Student:
+def _trained(task: Task, job: TrainingJob, micro_batch_sequences: int) -> _Student:
     """Train with so many sequences in memory at a time; a step's sum is the same whatever it is."""
     plan = job.plan.model_copy(update={"micro_batch_sequences": micro_batch_sequences})
     job = replace(job, plan=plan)
@@ -77,12 +77,12 @@ def _trained(task: Task, job: Job, micro_batch_sequences: int) -> _Student:
     return _Student(engine, has_learned=True)
 
 
-def _engine(task: Task, job: Job) -> Engine:
+def _engine(task: Task, job: TrainingJob) -> TrainingEngine:
     if task.params.get("engine") == MLX:
-        from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+        from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
         from jupiterd.workers.train.mlx.ring import Ring
 
-        return MlxEngine(job.shape, job.plan, job.end_token, Ring(0, 1))
+        return MlxTrainingEngine(job.shape, job.plan, job.end_token, Ring(0, 1))
     from jupiterd.workers.train.torch.device import use_device
     from jupiterd.workers.train.torch.process_group import ProcessGroup
     from jupiterd.workers.train.torch.torch_engine import TorchEngine
@@ -92,7 +92,7 @@ def _engine(task: Task, job: Job) -> Engine:
     return TorchEngine(job.shape, job.plan, job.end_token, ProcessGroup(0, 1), device)
 
 
-def _train(task: Task, job: Job, engine: Engine) -> None:
+def _train(task: Task, job: TrainingJob, engine: TrainingEngine) -> None:
     """Train from the seed's first weights to the end of the plan."""
     plan = job.plan
 
@@ -100,7 +100,7 @@ def _train(task: Task, job: Job, engine: Engine) -> None:
         task.progress(done.step, plan.steps, "steps", loss=done.mean_loss)
 
     engine.begin(has_same_weights=True)
-    batches = Batches(
+    batches = RankBatches(
         shards=job.shards,
         seed=f"{plan.seed}/proxy",
         batch_sequences=plan.batch_sequences,
@@ -111,12 +111,12 @@ def _train(task: Task, job: Job, engine: Engine) -> None:
         raise WorkStoppedError("training a small student was stopped")
 
 
-def _score(task: Task, engine: Engine) -> tuple[float, int]:
+def _score(task: Task, engine: TrainingEngine) -> tuple[float, int]:
     """Return the mean bits per byte over the documents of the yardstick, and how many those are."""
     folder = task.scratch_dir / "student"
-    _write_anew(folder)
+    _clear_folder(folder)
     write_model(folder, engine.config, engine.weights(), task.inputs["tokenizer"])
-    limits = Limits(**{name: int(value) for name, value in task.params["limits"].items()})
+    limits = ScoringLimits(**{name: int(value) for name, value in task.params["limits"].items()})
     documents = choose_documents(read_samples(task.inputs["yardstick"]), limits, 0, 1)
     model = open_scorer(folder, str(task.params.get("engine", TORCH)))
     ids = model.encode([document.text for document in documents])
@@ -127,7 +127,7 @@ def _score(task: Task, engine: Engine) -> tuple[float, int]:
     return math.fsum(each) / len(each), len(each)
 
 
-def _write_anew(folder: Path) -> None:
+def _clear_folder(folder: Path) -> None:
     """Make room for a folder that a killed worker may have begun."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from jupiterd.cycle.data.mixing import Offered, shuffle_key, take_synthetic
 from jupiterd.cycle.data.purge import Purge
 from jupiterd.cycle.data.split import DEV
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.evaluate.documents import Limits, choose_documents
+from jupiterd.workers.evaluate.documents import ScoringLimits, choose_documents
 from jupiterd.workers.link import Task
 from jupiterd.workers.samples.sample_file import SampleWriter, read_all
 
@@ -40,7 +40,7 @@ def run(task: Task) -> TaskFinished:
     def read() -> Iterator[Sample]:
         return purge.left(read_all(task.inputs_named("kept")))
 
-    limits = Limits(**{name: int(value) for name, value in params["limits"].items()})
+    limits = ScoringLimits(**{name: int(value) for name, value in params["limits"].items()})
     seed, scored_bytes = str(params["seed"]), int(params["scored_bytes"])
     held_out = purge.left(read_all(task.inputs_named("holdout")))
     dev = [sample for sample in held_out if sample.split == DEV]
@@ -77,7 +77,7 @@ def run(task: Task) -> TaskFinished:
     return TaskFinished(outputs, counts, {"set_aside_clusters": len(aside)})
 
 
-def _scored(samples: Iterable[Sample], limits: Limits, most_bytes: int) -> list[Sample]:
+def _scored(samples: Iterable[Sample], limits: ScoringLimits, most_bytes: int) -> list[Sample]:
     """Return documents of about so many bytes, by id; as many clusters as there are."""
     found = {sample.id: sample for sample in samples}
     chosen: list[Sample] = []
@@ -89,7 +89,9 @@ def _scored(samples: Iterable[Sample], limits: Limits, most_bytes: int) -> list[
     return sorted(chosen, key=lambda sample: sample.id)
 
 
-def _set_aside(read: Reading, limits: Limits, wanted_bytes: int, seed: str) -> frozenset[str]:
+def _set_aside(
+    read: Reading, limits: ScoringLimits, wanted_bytes: int, seed: str
+) -> frozenset[str]:
     """Return clusters in which about so much can be scored; a quarter of the text at most."""
     sizes, scored = Counter[str](), Counter[str]()
     for sample in read():

@@ -15,8 +15,8 @@ from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.domain.filters import SCORE_DIGITS
 from jupiterd.workers.samples.sample_file import LineWriter, SampleWriter
 
-KEPT_OF_REASON: Final = 20
-KEPT_CHARS: Final = 16_384
+STORED_OF_REASON: Final = 20
+STORED_CHARS: Final = 16_384
 """A longer text is cut here, for it is to be looked at; its id stays that of the whole."""
 
 
@@ -46,7 +46,7 @@ class Why(Protocol):
 
 def shortened(sample: Sample) -> Sample:
     """Return a sample with as much of its text as is kept."""
-    return replace(sample, text=sample.text[:KEPT_CHARS])
+    return replace(sample, text=sample.text[:STORED_CHARS])
 
 
 def write_drops(folder: Path, rows: Iterable[tuple[Sample, Why]]) -> None:

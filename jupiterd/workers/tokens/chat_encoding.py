@@ -11,7 +11,7 @@ what it has in the last one (thoughts, for instance); the answers that it change
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cycle.data.instruction_rows import Conversation, Message
+from jupiterd.cycle.data.instruction_rows import ChatMessage, Conversation
 from jupiterd.errors import CorruptArtifactError, InvalidSettingError
 from jupiterd.workers.tokens.marks import document_marks
 from jupiterd.workers.tokens.tokenizer import load_tokenizer
@@ -67,9 +67,9 @@ class ChatEncoder:
         """Return question, answer and end mark, one behind the other."""
         if len(said.messages) != 2 or said.first_answer != 1:
             raise InvalidSettingError("the tokenizer has no chat template", NEEDS_TEMPLATE)
-        asked, answer = (self._ids(message.content) for message in said.messages)
+        question, answer = (self._ids(message.content) for message in said.messages)
         answer = [*answer, self._end]
-        return [*asked, *answer], [False] * len(asked) + [True] * len(answer)
+        return [*question, *answer], [False] * len(question) + [True] * len(answer)
 
     def _templated(self, said: Conversation) -> tuple[list[int], list[bool]]:
         ids = self._rendered(said.messages)
@@ -83,7 +83,9 @@ class ChatEncoder:
                 counted[len(before) : len(through)] = [True] * (len(through) - len(before))
         return ids, counted
 
-    def _rendered(self, messages: tuple[Message, ...], *, may_answer: bool = False) -> list[int]:
+    def _rendered(
+        self, messages: tuple[ChatMessage, ...], *, may_answer: bool = False
+    ) -> list[int]:
         if not messages:
             return []
         from jinja2.exceptions import TemplateError

@@ -24,7 +24,7 @@ from jupiterd.workers.training_engine import MicroBatch
 
 
 @dataclass(frozen=True)
-class Batches:
+class RankBatches:
     """The batches of one rank."""
 
     shards: ShardSet

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from jupiterd.errors import StateNotFetchedError
 from jupiterd.memory_limits import free_memory_bytes
-from jupiterd.workers.training_engine import Engine, Gradients, MicroBatch
+from jupiterd.workers.training_engine import Gradients, MicroBatch, TrainingEngine
 
 MOST_BYTES = 4 << 30
 MOST_OF_FREE = 0.125
@@ -46,7 +46,12 @@ class CatchUpRank:
     """
 
     def __init__(
-        self, engine: Engine, delivery: Delivery, load: Callable[[Path], None], *, is_late: bool
+        self,
+        engine: TrainingEngine,
+        delivery: Delivery,
+        load: Callable[[Path], None],
+        *,
+        is_late: bool,
     ) -> None:
         self._engine = engine
         self._delivery = delivery
@@ -58,7 +63,7 @@ class CatchUpRank:
         """It has the weights of the others."""
 
     def step(self, batch: Sequence[MicroBatch], learning_rate: float) -> tuple[float, float]:
-        """Take part in a step without a share in it; see `Engine.step`.
+        """Take part in a step without a share in it; see `TrainingEngine.step`.
 
         batch: any; nothing is learned from it
 
@@ -89,7 +94,7 @@ class CatchUpRank:
         return len(self._missed) >= self._most_missed
 
     def _catch_up(self, folder: Path) -> None:
-        came_s = time.monotonic()
+        arrived_s = time.monotonic()
         self._load(folder)
         missed = len(self._missed)
         while self._missed:
@@ -98,8 +103,8 @@ class CatchUpRank:
             self._engine.take_step(learning_rate)
         now_s = time.monotonic()
         print(  # noqa: T201 - our log
-            f"caught up: the state came after {came_s - self._began_s:.2f} s, loading it and "
-            f"{missed} missed steps took {now_s - came_s:.2f} s",
+            f"caught up: the state came after {arrived_s - self._began_s:.2f} s, loading it and "
+            f"{missed} missed steps took {now_s - arrived_s:.2f} s",
             flush=True,
         )
         self.is_here = True

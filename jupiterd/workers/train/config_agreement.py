@@ -10,14 +10,14 @@ from jupiterd.cycle.training.config_agreement import (
     as_numbers,
     disagreement,
     short_form,
+    text_length,
     text_of,
-    told_length,
 )
 from jupiterd.errors import RanksDisagreeError
-from jupiterd.workers.training_engine import Engine
+from jupiterd.workers.training_engine import TrainingEngine
 
 
-def agree(engine: Engine, agreement: Agreement, names: Sequence[str]) -> None:
+def agree(engine: TrainingEngine, agreement: Agreement, names: Sequence[str]) -> None:
     """Compare with all other ranks; every one of them comes to the same result.
 
     names: of each rank's node
@@ -26,7 +26,7 @@ def agree(engine: Engine, agreement: Agreement, names: Sequence[str]) -> None:
         RanksDisagreeError: a rank means something else; its node is named, and what differs.
     """
     text = text_of(agreement)
-    length = told_length(engine.gather(short_form(text)))
+    length = text_length(engine.gather(short_form(text)))
     if not length:
         return
     found = disagreement(engine.gather(as_numbers(text, length)), names)

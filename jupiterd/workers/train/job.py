@@ -19,7 +19,7 @@ from jupiterd.workers.tokens.tokenizer import load_tokenizer, tokenizer_hash
 
 
 @dataclass(frozen=True)
-class Job:
+class TrainingJob:
     """What is to be trained."""
 
     shape: ModelShape
@@ -29,7 +29,7 @@ class Job:
     end_token: int
 
 
-def read_job(task: Task, world_size: int) -> Job:
+def read_job(task: Task, world_size: int) -> TrainingJob:
     """Read the task's parameters and inputs.
 
     Raises:
@@ -50,7 +50,7 @@ def read_job(task: Task, world_size: int) -> Job:
     if shards.index.tokenizer_hash != tokenizer_hash(task.inputs["tokenizer"]):
         raise UsageError("the shards were made with another tokenizer", "prepare the data again")
     end = end_token(task.inputs["tokenizer"])
-    return Job(shape, plan, int(task.params["round"]), shards, end)
+    return TrainingJob(shape, plan, int(task.params["round"]), shards, end)
 
 
 def check_batch(batch_sequences: int, world_size: int) -> None:

@@ -1,8 +1,8 @@
 """The training loop, for every engine.
 
 Owns the order of things around a step. Doesn't know how a step is computed (`engine`), the gang's
-rendezvous, the daemon, or files: what it needs of them comes in as `Engine`, `Batches` and
-callbacks.
+rendezvous, the daemon, or files: what it needs of them comes in as `TrainingEngine`, `RankBatches`
+and callbacks.
 """
 
 import math
@@ -16,9 +16,9 @@ from jupiterd.cycle.training.batch_shares import Balance, Shares, shares_among
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.cycle.training.schedule import Schedule
 from jupiterd.errors import Bug, LossDivergedError
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.catch_up_rank import CatchUpRank
-from jupiterd.workers.training_engine import Engine
+from jupiterd.workers.training_engine import TrainingEngine
 
 WINDOW_STEPS = 20
 """Steps over which the loss of a checkpoint and the rate are averaged."""
@@ -75,9 +75,9 @@ class Watch(Protocol):
 class TrainingLoop:
     """One rank's part in the steps of a round."""
 
-    engine: Engine
+    engine: TrainingEngine
     plan: TrainPlan
-    batches: Batches
+    batches: RankBatches
     stop_requested: Callable[[], bool]
     step_done: Callable[[StepDone], None]
     late: CatchUpRank | None = None
@@ -156,7 +156,7 @@ class TrainingLoop:
         return self.watch.after(step, shares, is_whole=is_here)
 
     def _step(self, step: int, shares: Shares, learning_rate: float) -> tuple[float, float]:
-        """Take one step; see `Engine.step`. One without a share takes part all the same."""
+        """Take one step; see `TrainingEngine.step`. One without a share takes part all the same."""
         if shares[self.engine.rank]:
             return self.engine.step(list(self.batches.of_step(step, shares)), learning_rate)
         if self.late is None:

@@ -52,9 +52,9 @@ def config_fields(config: PreTrainedConfig) -> dict[str, Any]:
     transformers 5 reads the rope base from `rope_parameters`, mlx-lm from `rope_theta`, and so on.
     """
     fields: dict[str, Any] = config.to_dict()
-    kept = {name: value for name, value in fields.items() if not name.startswith("_")}
+    public = {name: value for name, value in fields.items() if not name.startswith("_")}
     said = {"dtype": "float32", "use_cache": True}
-    return kept | older_fields(fields) | said | _architectures(config)
+    return public | older_fields(fields) | said | _architectures(config)
 
 
 def generation_fields(config: PreTrainedConfig) -> dict[str, Any]:

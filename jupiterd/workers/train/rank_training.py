@@ -30,9 +30,9 @@ from jupiterd.errors import (
 )
 from jupiterd.protocol.frames import CheckpointWritten, RankBusy, TaskFinished
 from jupiterd.versions import first_of_series
-from jupiterd.workers.islands.island import Island
+from jupiterd.workers.islands.island import IslandView
 from jupiterd.workers.link import Task
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.catch_up_rank import CatchUpRank
 from jupiterd.workers.train.checkpoints.best_weights import BestWeights
 from jupiterd.workers.train.checkpoints.checkpoint import (
@@ -42,7 +42,7 @@ from jupiterd.workers.train.checkpoints.checkpoint import (
     load_weights,
 )
 from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
-from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints, Tally
+from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints, TokenTally
 from jupiterd.workers.train.config_agreement import agree
 from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
 from jupiterd.workers.train.held_out.outer_monitor import OuterMonitor
@@ -50,7 +50,7 @@ from jupiterd.workers.train.held_out.validation import Validation
 from jupiterd.workers.train.island.learning_rate_ramp import LearningRateRamp
 from jupiterd.workers.train.island.outer_rounds import OuterRounds
 from jupiterd.workers.train.island.saved_island import SavedIsland, load_island
-from jupiterd.workers.train.job import Job
+from jupiterd.workers.train.job import TrainingJob
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.report.run_report import (
     Curves,
@@ -60,7 +60,7 @@ from jupiterd.workers.train.report.run_report import (
     readings,
 )
 from jupiterd.workers.train.weight_sync import WeightSync
-from jupiterd.workers.training_engine import Engine, Tensors, digest
+from jupiterd.workers.training_engine import Tensors, TrainingEngine, digest
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Start:
 class RankTraining:
     """The training of one job by one rank."""
 
-    def __init__(self, task: Task, job: Job, engine: Engine) -> None:
+    def __init__(self, task: Task, job: TrainingJob, engine: TrainingEngine) -> None:
         self._task = task
         self._job = job
         self._plan = job.plan
@@ -116,7 +116,7 @@ class RankTraining:
         )
         self._validation.loss_on = shards.index.loss_on
         self._watch = self._new_watch(shards.sequences)
-        self._watch.tell_busy = self._tell_busy
+        self._watch.report_busy = self._report_busy
         self._checkpoints.watch = self._watch
         self._report = self._new_report()
         self._rounds: OuterRounds | None = None
@@ -130,7 +130,7 @@ class RankTraining:
             agree(self._engine, self._agreement(), list(self._task.params.get("members", ())))
         self._engine.begin(has_same_weights=self._are_loaded)
         self._task.lingers = self._engine.world_size > 1
-        batches = Batches(
+        batches = RankBatches(
             shards=self._job.shards,
             seed=f"{self._plan.seed}/round {self._job.round}",
             batch_sequences=self._plan.batch_sequences,
@@ -162,7 +162,7 @@ class RankTraining:
 
     def _train(self, loop: TrainingLoop) -> None:
         if self._task.params.get("is_tuning") and "checkpoint" not in self._task.inputs:
-            self._measure_given()
+            self._measure_initial()
         if "island" not in self._task.params:
             self._watch.begin(self._start.step)
             # Compiling takes the first step as long as it likes, and may well look like a hang.
@@ -178,11 +178,11 @@ class RankTraining:
         )
         self._rounds.run(self._start.step, self._start.tokens)
 
-    def _measure_given(self) -> None:
-        loss = self._watch.measure_given()
+    def _measure_initial(self) -> None:
+        loss = self._watch.measure_initial()
         if loss is None:
             return
-        self._report.given(loss, self._watch.horizon)
+        self._report.report_initial(loss, self._watch.horizon)
         steps, loss_readings = self._watch.expected_steps(0), held_out_readings(self._watch.horizon)
         self._task.progress(0, steps, "steps", **loss_readings)
 
@@ -191,18 +191,18 @@ class RankTraining:
         params = self._task.params
         horizon = Horizon.of(params.get("horizon") or {})
         is_first_here = not int(params.get("local_rank", 0))
-        best = BestWeights(self._task.output_dir / "best", is_kept=is_first_here)
+        best = BestWeights(self._task.output_dir / "best", writes=is_first_here)
         kind = OuterMonitor if "island" in params else HeldOutMonitor
         watch = kind(self._engine, self._plan, self._validation, sequences, horizon, best)
         if (checkpoint := self._task.inputs.get("checkpoint")) is not None:
             watch.arrived(self._start.step, checkpoint)
         return watch
 
-    def _island(self) -> Island:
+    def _island(self) -> IslandView:
         """Return the island as it was, or as it begins with the weights that there are."""
         name, kind = (self._task.params["island"][key] for key in ("island", "kind"))
         if self._start.place is None:
-            return Island(self._engine, kind)
+            return IslandView(self._engine, kind)
         checkpoint = self._task.inputs["checkpoint"]
         try:
             return load_island(checkpoint, self._start.place, name, self._engine, kind)
@@ -295,9 +295,9 @@ class RankTraining:
             return str(self._task.params["from_checkpoint"])
         return digest(weights).hex() if self._are_loaded else "drawn"
 
-    def _tally(self) -> Tally:
+    def _tally(self) -> TokenTally:
         per_step = self._plan.batch_sequences * self._job.shards.seq_len
-        return Tally(self._start.step, self._start.tokens, per_step)
+        return TokenTally(self._start.step, self._start.tokens, per_step)
 
     def _step_done(self, done: StepDone) -> None:
         self._last, self._checkpoints.loss = done, done.mean_loss
@@ -317,12 +317,12 @@ class RankTraining:
         self._checkpoints.check()
         writes = self._rounds is None and self._writes(done)
         if writes or not done.is_complete:
-            self._tell_busy(done.step)
+            self._report_busy(done.step)
         if writes:
             must_be_saved = done.is_last and self._engine.rank == 0
             self._checkpoints.write(done.step, must_be_saved=must_be_saved)
 
-    def _tell_busy(self, step: int) -> None:
+    def _report_busy(self, step: int) -> None:
         """Tell that the next step begins later: nobody is to take this rank for one that hangs."""
         self._task.send(RankBusy(step))
 

@@ -6,7 +6,7 @@ Owns when it is looked at, and what is told of the weights. Doesn't know who is 
 
 from jupiterd.cycle.training.gradient_sync import LENGTHS, Fingerprint, diverged
 from jupiterd.errors import OutOfSyncError
-from jupiterd.workers.training_engine import Engine, digest
+from jupiterd.workers.training_engine import TrainingEngine, digest
 
 EVERY_STEPS = 50
 """Between two looks; and after the first step and the last. Hashing takes a second for 4 GB."""
@@ -20,7 +20,7 @@ ALONE = "alone"
 class WeightSync:
     """The looks of one rank; all ranks look after the same steps."""
 
-    def __init__(self, engine: Engine, first_step: int) -> None:
+    def __init__(self, engine: TrainingEngine, first_step: int) -> None:
         self._engine = engine
         self._first_step = first_step
         self._was_complete = True
@@ -51,7 +51,7 @@ class WeightSync:
             raise OutOfSyncError(f"rank {ranks} {verb} other weights than the rest at step {step}")
 
 
-def fingerprint(engine: Engine) -> Fingerprint:
+def fingerprint(engine: TrainingEngine) -> Fingerprint:
     """Return what the rank tells of its weights."""
     weights = engine.weights()
     squares = [0.0] * LENGTHS

@@ -26,18 +26,18 @@ from jupiterd.cycle.gate.verdict import Verdict, decide
 from jupiterd.cycle.generation.promotion import (
     Harvest,
     PastRound,
-    Rules,
+    PromotionRules,
     standing_after,
     writers_of,
 )
-from jupiterd.cycle.generation.synthetic_share import Control, share_after
+from jupiterd.cycle.generation.synthetic_share import ControlResult, share_after
 from tests.bench.cycle.byte_student import ByteStudent
 
 SEED = 3
 ROUNDS = 6
 DOCUMENT_BYTES = 1000
 TEMPLATE = "continuation"
-RULES = Rules((TEMPLATE,), 0.005, has_named=False)
+RULES = PromotionRules((TEMPLATE,), 0.005, has_named=False)
 CONTROL_SEEDS = (1, 2)
 SPREAD_BPB = 0.002
 """What halves of the same text differ by in how much a tenth of synthetic text does to them."""
@@ -109,7 +109,7 @@ class _Guarded:
         self._chance = chance
         self._students: dict[str, ByteStudent] = {}
         self._rounds: list[PastRound] = []
-        self._controls: list[Control] = []
+        self._controls: list[ControlResult] = []
         self._synthetic: dict[Offered, bytes] = {}
         self._byte = ByteStudent(texts.real, order=2)
         self._unigram = ByteStudent(texts.real, order=0)
@@ -172,7 +172,7 @@ class _Guarded:
                 runs.append(ProxyRun(arm, seed, bpb, 0, 0, 0, 0.0, "", "", SPREAD_BPB))
         compared = compare(runs, Arm.MIX, Arm.REAL)
         if compared is not None:
-            self._controls.append(Control(number, compared))
+            self._controls.append(ControlResult(number, compared))
 
     def _judged(self, number: int, candidate: ByteStudent) -> Verdict:
         incumbent = self._students.get(self._in_force, self._byte)

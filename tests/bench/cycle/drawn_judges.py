@@ -10,7 +10,7 @@ from jupiterd.cycle.gate.case import Findings
 from jupiterd.cycle.gate.decision import Decision, Outcome, Question
 from jupiterd.cycle.gate.tie_break import Judged
 from jupiterd.cycle.gate.verdict import Verdict, decide
-from jupiterd.cycle.judge.pair import Kind, Pair
+from jupiterd.cycle.judge.pair import Pair, PairKind
 from jupiterd.cycle.judge.planted import KINDS
 from tests.bench.cycle.drawn_candidates import WORKS, HeldOut
 
@@ -80,7 +80,9 @@ class Answers:
                 better = chance.random() < wins
                 said = judge.replies(chance, ours_is_better=better, of_students=True)
                 name = f"{cluster}-{number}"
-                pairs.append(Pair(Kind.STUDENTS, name, str(cluster), "b", "o", "t", tuple(said)))
+                pairs.append(
+                    Pair(PairKind.STUDENTS, name, str(cluster), "b", "o", "t", tuple(said))
+                )
         return Judged("drawn", pairs)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.templates.prompt import Prompt
-from jupiterd.workers.generate.engine import Engine, Request, Sampling
+from jupiterd.workers.generate.engine import Request, Sampling, WritingEngine
 from tests.bench.cycle.generate import MAX_TOKENS, PROMPT_CHARS, SHAPE
 
 
@@ -25,17 +25,17 @@ def main() -> None:
     print(json.dumps(_measured(_engine(folder, told["engine"]), told["batch"], told["prompts"])))
 
 
-def _engine(folder: Path, name: str) -> Engine:
+def _engine(folder: Path, name: str) -> WritingEngine:
     if name == "mlx":
-        from jupiterd.workers.generate.mlx_engine import MlxEngine
+        from jupiterd.workers.generate.mlx_engine import MlxWritingEngine
 
-        return MlxEngine(folder)
+        return MlxWritingEngine(folder)
     from jupiterd.workers.generate.transformers_engine import TransformersEngine
 
     return TransformersEngine(folder)
 
 
-def _measured(engine: Engine, batch: int, prompts: int) -> dict[str, Any]:
+def _measured(engine: WritingEngine, batch: int, prompts: int) -> dict[str, Any]:
     sampling = Sampling(MAX_TOKENS, 0.8, 0.95)
     requests = [_request(number) for number in range(prompts)]
     list(engine.write(requests[:batch], Sampling(4, 0.8, 0.95)))  # what is loaded at first use

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 
 from jupiterd.cycle.data.lineage import Sample, text_hash
-from jupiterd.cycle.gate.proxy import Arm, Compared, ProxyRun, compare
+from jupiterd.cycle.gate.proxy import Arm, ArmComparison, ProxyRun, compare
 from jupiterd.cycle.gate.record import proxy_lines, read_proxy_lines
 from jupiterd.cycle.generation.proxies import Proxies, proxies_of
 from jupiterd.cycle.training.plan import TrainPlan, parse_model
@@ -204,7 +204,7 @@ def _arms(
     return chance.sample(ours, seeds), chance.sample(theirs, seeds)
 
 
-def _compared(ours: Iterable[ProxyRun], theirs: Iterable[ProxyRun]) -> Compared:
+def _compared(ours: Iterable[ProxyRun], theirs: Iterable[ProxyRun]) -> ArmComparison:
     runs = [
         replace(run, arm=arm, seed=seed)
         for arm, drawn in ((Arm.CANDIDATE, ours), (Arm.INCUMBENT, theirs))

@@ -23,7 +23,7 @@ from jupiterd.workers.data.clean.clean_batch import TextRules, clean
 from jupiterd.workers.data.clean.drops import read_drops
 from jupiterd.workers.data.collect.collect_source import CollectParams, Places, collect
 from jupiterd.workers.data.collectors.kinds import open_collector
-from jupiterd.workers.data.dedup.merge_batches import Batches, unite
+from jupiterd.workers.data.dedup.merge_batches import RoundBatches, unite
 from jupiterd.workers.samples.sample_file import read_samples
 from tests.bench.data.filters import datatrove_python, theirs
 from tests.bench.data.prose import Document
@@ -93,7 +93,7 @@ def outcome(pages: Sequence[Page], language: str) -> Outcome:
             path.write_text(page.text, encoding="utf-8")
         _collected(root, language)
         clean([root / "train", root / "holdout"], root / "cleaned", TextRules(language))
-        batches = Batches([root / "cleaned" / "clean"], [root / "cleaned" / "dropped"], [])
+        batches = RoundBatches([root / "cleaned" / "clean"], [root / "cleaned" / "dropped"], [])
         unite(batches, root / "united", language)
         kept = {_name(one): one for one in read_samples(root / "united" / "kept")}
         dropped = read_drops(root / "united" / "dropped")

@@ -16,7 +16,7 @@ import numpy as np
 
 from jupiterd.cycle.training.plan import ModelShape, derive, parse_model
 from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 
 MILLION_TOKENS = 100
 SEQ_LEN = 1024
@@ -61,7 +61,7 @@ def sequential(shards: ShardSet) -> int:
 
 def permuted(shards: ShardSet, micro_batch: int, *, apart: bool) -> int:
     """Read one pass as training does; return how many sequences."""
-    batches = Batches(shards, "bench", BATCH, micro_batch, documents_apart=apart)
+    batches = RankBatches(shards, "bench", BATCH, micro_batch, documents_apart=apart)
     steps = shards.sequences // BATCH
     for step in range(steps):
         for _ in batches.at(step * BATCH):
@@ -126,7 +126,7 @@ def _step_s(shape: ModelShape, shards: ShardSet, sequences: int, masks: str) -> 
     engine = TorchEngine(shape, plan.model_copy(update=changed), 0, ProcessGroup(0, 1), "cpu")
     engine.begin(has_same_weights=True)
     apart = engine.options.documents_apart
-    batches = Batches(shards, "bench", sequences, sequences, documents_apart=apart)
+    batches = RankBatches(shards, "bench", sequences, sequences, documents_apart=apart)
     times: list[tuple[float, float]] = []
     for step in range(STEPS + 1):
         began_s = time.process_time()

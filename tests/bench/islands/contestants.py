@@ -11,17 +11,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jupiterd.cycle.islands.outer_orders import OuterOrder, Training, rate_and_momentum
+from jupiterd.cycle.islands.outer_orders import OuterOrder, OuterTraining, rate_and_momentum
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.cycle.training.schedule import Schedule
 from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.compression import Kind, Packed
-from jupiterd.workers.islands.island import Island
+from jupiterd.workers.islands.island import IslandView
 from jupiterd.workers.islands.outer_step import OuterSettings
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.torch.process_group import ProcessGroup
-from jupiterd.workers.training_engine import Engine
+from jupiterd.workers.training_engine import TrainingEngine
 from tests.bench.islands.text import Text
 
 EngineName = Literal["torch", "mlx"]
@@ -51,26 +51,28 @@ class Race:
         plan = derive(self.shape, 1, changes)
         return plan.model_copy(update={"seed": self.seed})
 
-    def engine(self, name: EngineName, batches: int = 1) -> Engine:
+    def engine(self, name: EngineName, batches: int = 1) -> TrainingEngine:
         """Return an engine with the first weights, which are the same on each."""
         plan = self.plan(batches)
         if name == "mlx":
-            from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+            from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
             from jupiterd.workers.train.mlx.ring import Ring
 
             # On a CPU, MLX only emulates bf16, and compiles nothing of what torch is asked to.
             plan = plan.model_copy(update={"options": EngineOptions()})
-            return MlxEngine(self.shape, plan, 0, Ring(0, 1))
+            return MlxTrainingEngine(self.shape, plan, 0, Ring(0, 1))
         from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
         engine = TorchEngine(self.shape, plan, 0, ProcessGroup(0, 1), "cpu")
         engine.begin(has_same_weights=True)
         return engine
 
-    def given(self, shares: Sequence[int], island: int = 0) -> Batches:
+    def given(self, shares: Sequence[int], island: int = 0) -> RankBatches:
         """Return what one of some islands is given, which share each step so."""
         micro = self.plan(1).micro_batch_sequences
-        return Batches(self.text.shards, f"{self.seed}", sum(shares), micro, island, len(shares))
+        return RankBatches(
+            self.text.shards, f"{self.seed}", sum(shares), micro, island, len(shares)
+        )
 
 
 Told = Callable[[int, float], None]
@@ -112,7 +114,7 @@ class Outer:
         first_step = before * self.every_steps
         steps = min(self.every_steps, schedule.steps - first_step)
         closed = OuterOrder(before, first_step=first_step, steps=steps)
-        training = Training(schedule, 0, self.outer)
+        training = OuterTraining(schedule, 0, self.outer)
         return OuterSettings(*rate_and_momentum(training, closed, self.every_steps))
 
 
@@ -134,7 +136,7 @@ def apart(
     """Train islands that exchange now and then."""
     count = len(engines)
     running = [race.engine(name) for name in engines]
-    islands = [Island(engine, outer.kind) for engine in running]
+    islands = [IslandView(engine, outer.kind) for engine in running]
     shares = tuple(outer.shares or [race.batch_sequences] * count)
     for engine, share in zip(running, shares, strict=True):
         engine.batch_sequences = share
@@ -156,7 +158,7 @@ def apart(
 class Exchanges:
     """Those of islands, each as weighty as it has trained."""
 
-    def __init__(self, islands: Sequence[Island], outer: Outer, schedule: Schedule) -> None:
+    def __init__(self, islands: Sequence[IslandView], outer: Outer, schedule: Schedule) -> None:
         self._islands, self._outer, self._schedule = islands, outer, schedule
         self._ways: Sequence[Packed] = ()
         """Those under way."""

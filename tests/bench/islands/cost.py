@@ -14,8 +14,11 @@ from tempfile import TemporaryDirectory
 
 from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.fixed_batch import FixedBatch
-from jupiterd.workers.islands.island import Island, are_numbers, length
-from jupiterd.workers.islands.pseudo_gradient_file import read_way, write_way
+from jupiterd.workers.islands.island import IslandView, are_numbers, length
+from jupiterd.workers.islands.pseudo_gradient_file import (
+    read_pseudo_gradient,
+    write_pseudo_gradient,
+)
 from tests.bench.islands.contestants import EngineName, Outer, Race
 from tests.bench.islands.losses import verdict
 
@@ -61,7 +64,7 @@ def _cost(race: Race, name: EngineName) -> tuple[float, float]:
     """Return the seconds of a step, and of an exchange."""
     engine, batches = race.engine(name), race.given([race.batch_sequences])
     rates = race.plan(1).schedule()
-    island = Island(engine)
+    island = IslandView(engine)
     steps, exchange = Clock(), Clock()
 
     def train(first: int, many: int) -> None:
@@ -79,15 +82,15 @@ def _cost(race: Race, name: EngineName) -> tuple[float, float]:
     return steps.total_s / (ROUNDS * STEPS), exchange.total_s / ROUNDS
 
 
-def _exchange(island: Island, fixed: FixedBatch, race: Race, folder: Path) -> None:
+def _exchange(island: IslandView, fixed: FixedBatch, race: Race, folder: Path) -> None:
     """Send a way, and merge it with that of another island, here the same."""
     weights = island.end()
     assert are_numbers(weights)
     way = island.base - weights
     assert length(way) > 0.0
-    write_way(folder, island.packer.packed(way))
+    write_pseudo_gradient(folder, island.packer.packed(way))
     island.begin(RoundOrder("", 0, 0, 0, 0, ""))
-    ways = (read_way(folder, island.layout.size) for _ in range(2))
+    ways = (read_pseudo_gradient(folder, island.layout.size) for _ in range(2))
     settings = Outer(STEPS).settings(race.plan(1).schedule(), 1)
     state = island.merged(ways, [1, 1], settings)
     state.digest()

@@ -16,7 +16,7 @@ from blake3 import blake3
 from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
 from jupiterd.workers.tokens.tokenizer import encode_batch, train_tokenizer
-from jupiterd.workers.training_engine import Engine, MicroBatch
+from jupiterd.workers.training_engine import MicroBatch, TrainingEngine
 
 HELD_OUT_OF = 12
 """One package of so many."""
@@ -45,7 +45,7 @@ class Text:
             hasher.update(batch.inputs.tobytes())
         return hasher.hexdigest()
 
-    def bits_per_byte(self, engine: Engine) -> float:
+    def bits_per_byte(self, engine: TrainingEngine) -> float:
         """Return the loss on what was held out."""
         tokens = sum(batch.targets.size for batch in self.held_out)
         return engine.nats(self.held_out) / tokens / math.log(2) / self.bytes_per_token

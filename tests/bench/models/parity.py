@@ -11,7 +11,7 @@ import torch
 
 from jupiterd.cycle.training.model_traits import traits
 from jupiterd.cycle.training.plan import ModelShape, Recipe, TrainPlan, derive, shape_of_config
-from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
 from jupiterd.workers.train.mlx.ring import Ring
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
@@ -59,7 +59,7 @@ def _differences(shape: ModelShape) -> tuple[float, float]:
     plan = TrainPlan.from_plain(derive(shape, 1).to_plain())
     ours = TorchEngine(shape, plan, 0, ProcessGroup(0, 1), "cpu")
     ours.begin(has_same_weights=True)
-    mlx = MlxEngine(shape, plan, 0, Ring(0, 1))
+    mlx = MlxTrainingEngine(shape, plan, 0, Ring(0, 1))
     rng = np.random.default_rng(SEED)
     weights = _spread(ours.weights(), rng)
     for engine in (ours, mlx):

@@ -25,7 +25,7 @@ from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.memory import flops_per_token
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.model_config import model_config
 from jupiterd.workers.train.torch.device import peak_of
@@ -81,7 +81,7 @@ def ours(
     )
     engine = TorchEngine(shape, plan, 0, ProcessGroup(0, 1), device)
     engine.begin(has_same_weights=True)
-    data = Batches(ShardSet(shards), "bench", micro_batches * sequences, sequences)
+    data = RankBatches(ShardSet(shards), "bench", micro_batches * sequences, sequences)
 
     def run(steps: int) -> Sequence[Moment]:
         ends: list[Moment] = []

@@ -86,7 +86,7 @@ Ended = Callable[[], None]
 def ours(engine_name: str, model: Path, data: Path, steps: int, ended: Ended) -> None:
     """Take steps as a rank does, but for what it tells its daemon."""
     from jupiterd.workers.tokens.shards import ShardSet
-    from jupiterd.workers.train.batches import Batches
+    from jupiterd.workers.train.batches import RankBatches
     from jupiterd.workers.train.checkpoints.checkpoint import load_weights
     from jupiterd.workers.train.loop import TrainingLoop
     from tests.bench.train.vocabulary import engine_of
@@ -96,7 +96,7 @@ def ours(engine_name: str, model: Path, data: Path, steps: int, ended: Ended) ->
     engine = engine_of(engine_name, shape, plan)
     load_weights(model, engine)
     engine.begin(has_same_weights=True)
-    batches = Batches(ShardSet(data / "shards"), "bench", SEQUENCES, plan.micro_batch_sequences)
+    batches = RankBatches(ShardSet(data / "shards"), "bench", SEQUENCES, plan.micro_batch_sequences)
     short = TrainPlan.from_plain(plan.to_plain() | {"steps": steps})
     TrainingLoop(engine, short, batches, lambda: False, lambda _: ended()).run(0)
 

@@ -22,7 +22,7 @@ from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.locations import config_folder
 from jupiterd.processes.environment import worker_environment
-from jupiterd.workers.training_engine import Engine, MicroBatch
+from jupiterd.workers.training_engine import MicroBatch, TrainingEngine
 
 VOCABULARIES = (32_768, 151_936)
 HIDDEN = 64
@@ -53,12 +53,12 @@ def plan_of(shape: ModelShape) -> TrainPlan:
     return derive(shape, 1).model_copy(update=changes)
 
 
-def engine_of(name: str, shape: ModelShape, plan: TrainPlan) -> Engine:
+def engine_of(name: str, shape: ModelShape, plan: TrainPlan) -> TrainingEngine:
     if name == "mlx":
-        from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+        from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
         from jupiterd.workers.train.mlx.ring import Ring
 
-        return MlxEngine(shape, plan, 0, Ring(0, 1))
+        return MlxTrainingEngine(shape, plan, 0, Ring(0, 1))
     from jupiterd.workers.train.torch.process_group import ProcessGroup
     from jupiterd.workers.train.torch.torch_engine import TorchEngine
 

@@ -13,6 +13,7 @@ from jupiterd.cluster.ledger.ledger import Entry
 from jupiterd.cluster.membership.admission_policy import shut_with
 from jupiterd.cluster.membership.pairing_window import PairingWindow
 from jupiterd.cluster.membership.presence import (
+    AddressRefused,
     AnswerPreVote,
     Beat,
     BecomeLeader,
@@ -24,7 +25,6 @@ from jupiterd.cluster.membership.presence import (
     Presence,
     PreVoteAnswered,
     PreVoteRequested,
-    Refused,
     Reinstated,
     RequestPreVote,
     Resigned,
@@ -129,7 +129,7 @@ class Process:
             self.place,
             self.world.network.where(node),
             lambda peer: peer.answer_beat(beat, head, self.place),
-            lambda own: _drop(own.tell(Refused(node))),
+            lambda own: _drop(own.tell(AddressRefused(node))),
         )
 
     def answer_beat(self, beat: Beat, head: str, place: NodeId) -> None:

@@ -15,8 +15,8 @@ from jupiterd.cluster.membership.membership import SaidGoodbye
 from jupiterd.cluster.membership.pending_joins import WAIT_S
 from jupiterd.cluster.membership.shared_addresses import AnnouncedAddresses
 from jupiterd.cluster.membership.token_wait import PATIENCE_S
-from jupiterd.cluster.planning.cluster_file_policy import Entry
-from jupiterd.cluster.values.clock_offsets import KEPT, ClockOffset
+from jupiterd.cluster.planning.cluster_file_policy import MachineEntry
+from jupiterd.cluster.values.clock_offsets import RETAINED_ANSWERS, ClockOffset
 from jupiterd.daemon.links import own_link
 from jupiterd.daemon.links.cloned_members import COUNTS_S
 from jupiterd.daemon.links.seen_clusters import REMEMBERED_S
@@ -145,16 +145,16 @@ async def trusts_lan(desk: Desk) -> Ending:
 
 async def contradiction(desk: Desk) -> Ending:
     await desk.lead()
-    write(desk.node, Entry(name="one", memory_gb=900_000, lines={"memory_gb": 3}))
+    write(desk.node, MachineEntry(name="one", memory_gb=900_000, lines={"memory_gb": 3}))
     yield
-    write(desk.node, Entry(name="one"))
+    write(desk.node, MachineEntry(name="one"))
 
 
 async def no_effect(desk: Desk) -> Ending:
     await desk.lead()
-    write(desk.node, Entry(name="one", ssh_user="me", lines={"ssh_user": 3}))
+    write(desk.node, MachineEntry(name="one", ssh_user="me", lines={"ssh_user": 3}))
     yield
-    write(desk.node, Entry(name="one"))
+    write(desk.node, MachineEntry(name="one"))
 
 
 async def clone_of_member(desk: Desk) -> Ending:
@@ -202,7 +202,7 @@ async def clock_differs(desk: Desk) -> Ending:
     desk.patch.setattr(health_view, "proved_offsets", offsets)
     offset.note(1000.0, 1060.0, 0.1)
     yield
-    for _ in range(KEPT):
+    for _ in range(RETAINED_ANSWERS):
         offset.note(1000.0, 1000.1, 0.1)
 
 

@@ -15,7 +15,7 @@ from jupiterd.cluster.ledger.trunk import start_of
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.ids import ArtifactId
-from jupiterd.workers.evaluate.documents import Limits, choose_documents
+from jupiterd.workers.evaluate.documents import ScoringLimits, choose_documents
 from jupiterd.workers.evaluate.score_file import read_folders
 from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.daemons.cluster import Cluster, Daemon
@@ -68,7 +68,9 @@ def assert_scored_every_document_once(cluster: Cluster, cycle: CycleState, numbe
 def _to_be_scored(cluster: Cluster, cycle: CycleState) -> list[str]:
     assert cycle.started is not None
     parts = parse_domain(cycle.started.domain_yaml, "domain.yaml").evaluation
-    limits = Limits(parts.min_document_bytes, parts.max_document_bytes, parts.max_cluster_documents)
+    limits = ScoringLimits(
+        parts.min_document_bytes, parts.max_document_bytes, parts.max_cluster_documents
+    )
     samples = [
         sample
         for fact in _made(cycle, 1, Phase.COLLECT).values()

@@ -21,7 +21,7 @@ from jupiterd.workers.data.collect import collect_source as collecting
 from jupiterd.workers.data.collect.collect_source import CollectParams, Places
 from jupiterd.workers.data.collect.previous_round import PreviousRound
 from jupiterd.workers.data.collectors.collector import Visit
-from jupiterd.workers.data.extract.extraction import Extractor, Limits
+from jupiterd.workers.data.extract.extraction import ExtractionLimits, Extractor
 from jupiterd.workers.data.skips import SkipLog
 from jupiterd.workers.progress import silent
 from jupiterd.workers.samples.sample_file import read_lines, read_samples
@@ -64,7 +64,7 @@ def skipped(output: Path) -> dict[str, str]:
 
 
 @contextmanager
-def visit_of(tmp_path: Path, limits: Limits | None = None):
+def visit_of(tmp_path: Path, limits: ExtractionLimits | None = None):
     """Give what a collector is given."""
     scratch = tmp_path / "visit"
     scratch.mkdir()

@@ -6,7 +6,7 @@ from typing import Any
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.workers.tokens.shards import ShardSet
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.tiny_run import tiny_shape
@@ -32,6 +32,6 @@ def tiny_engine(
 
 def train(engine: TorchEngine, shards: Path, steps: int = 6, micro_batch: int = 2) -> list[float]:
     """Take some steps; return their losses."""
-    batches = Batches(ShardSet(shards), "s", BATCH, micro_batch)
+    batches = RankBatches(ShardSet(shards), "s", BATCH, micro_batch)
     rate = 1e-2
     return [engine.step(list(batches.at(n * BATCH)), rate)[0] for n in range(steps)]

@@ -18,15 +18,15 @@ from jupiterd.protocol.frames import TaskFailed
 from jupiterd.workers import link
 from jupiterd.workers.train.loop import StepDone
 from jupiterd.workers.train.rank_training import RankTraining
-from jupiterd.workers.training_engine import Engine, MicroBatch
+from jupiterd.workers.training_engine import MicroBatch, TrainingEngine
 from tests.support.workers.tiny_run import TaskAlone
 
 
 def engine_class(name: str) -> Any:
     if name == "mlx":
-        from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+        from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
 
-        return MlxEngine
+        return MlxTrainingEngine
     from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
     return TorchEngine
@@ -53,7 +53,7 @@ def disturb(spec: dict[str, Any], steps: list[dict[str, float]]) -> None:
     engine._accumulate, training._step_done = slowly, noting
 
 
-def nudge(engine: Engine) -> None:
+def nudge(engine: TrainingEngine) -> None:
     weights = {name: values.copy() for name, values in engine.weights().items()}
     weights["model.norm.weight"][0] += 1e-3
     engine.load_weights(weights)

@@ -150,7 +150,7 @@ def test_a_cycle_of_which_nothing_is_known_yet_has_a_page_too(daemon, ctl, tmp_p
 
 def test_samples_are_shown_beside_what_they_were_made_of(folders):
     chosen = choose(folders)
-    assert [(each.sample, each.parent) for each in chosen.kept] == [(CHILD, REAL[1])]
+    assert [(each.sample, each.parent) for each in chosen.retained] == [(CHILD, REAL[1])]
     (dropped,) = chosen.dropped
     assert (dropped.sample.id, dropped.parent, dropped.reason) == (
         REFUSED.id, REAL[2], "near-duplicate",
@@ -162,7 +162,7 @@ def test_samples_are_shown_beside_what_they_were_made_of(folders):
 
 def test_samples_that_are_not_in_reach_or_damaged_are_no_reason_to_fail(folders, tmp_path):
     assert choose(None) is None
-    assert choose({"round": 1}).kept == ()
+    assert choose({"round": 1}).retained == ()
     (tmp_path / "dropped" / "reasons.jsonl.zst").write_bytes(b"nonsense")
     assert choose(folders).is_readable is False
 

@@ -12,7 +12,7 @@ from jupiterd.doctor import engine_reports, nvidia_driver
 from jupiterd.doctor.engines import Reading, judge, judge_mlx, judge_nccl, judge_torch
 from jupiterd.doctor.finding import Status
 from jupiterd.doctor.nvidia_driver import Reading as Driver
-from jupiterd.processes.device_locks import held
+from jupiterd.processes.device_locks import device_locked
 
 NONE_HERE = Driver()
 DRIVER = Driver(1, True, "580.65.06", "13.0", ("NVIDIA RTX 4090",), ("GPU-1",))
@@ -169,7 +169,7 @@ async def test_nothing_is_computed_on_a_gpu_that_a_gang_holds(monkeypatch, tmp_p
     monkeypatch.setattr(engine_reports.nvidia, "free_bytes", lambda _: engine_reports.ROOM_BYTES)
     monkeypatch.setattr(engine_reports.subprocess, "run", run)
     engine_reports.engine_report("torch", ["GPU-1", "GPU-2"])
-    async with held("GPU-2", "a gang of alpha", tmp_path):
+    async with device_locked("GPU-2", "a gang of alpha", tmp_path):
         engine_reports.engine_report("torch", ["GPU-1", "GPU-2"])
     assert asked == ["compute", "look"]
 

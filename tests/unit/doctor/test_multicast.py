@@ -9,8 +9,8 @@ from jupiterd.doctor.finding import Status
 from jupiterd.doctor.multicast import Readings, judge
 from jupiterd.net.multicast_probe import MulticastReading, probe_multicast
 
-HEARD = MulticastReading("eth0", "192.168.1.5", came_back=True, others=("192.168.1.7",))
-ALONE = MulticastReading("eth0", "192.168.1.5", came_back=True)
+HEARD = MulticastReading("eth0", "192.168.1.5", is_own_heard=True, others=("192.168.1.7",))
+ALONE = MulticastReading("eth0", "192.168.1.5", is_own_heard=True)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ ALONE = MulticastReading("eth0", "192.168.1.5", came_back=True)
         (MulticastReading("eth0", "1.2.3.4", errno.EPERM), True, Status.FAIL, "forbidden (EPERM)"),
         (MulticastReading("eth0", "1.2.3.4", errno.ENETUNREACH), True, Status.FAIL, "ENETUNREACH"),
         (MulticastReading("eth0", "fe80::1", errno.ENODEV), True, Status.WARN, "(IPv6)"),
-        (MulticastReading("eth0", "fe80::1", came_back=True), True, Status.OK, "(IPv6)"),
+        (MulticastReading("eth0", "fe80::1", is_own_heard=True), True, Status.OK, "(IPv6)"),
     ],
 )
 def test_one_interface(reading: MulticastReading, expects_others: bool, status: Status, word: str):
@@ -51,7 +51,7 @@ def test_a_mistyped_interface_is_told_of_with_those_that_there_are():
 @pytest.mark.net
 def test_a_real_question_is_heard_on_loopback():
     reading = probe_multicast("lo", "127.0.0.1", frozenset({"127.0.0.1"}), listen_s=0.5)
-    assert (reading.errno, reading.came_back) == (0, True)
+    assert (reading.errno, reading.is_own_heard) == (0, True)
 
 
 @pytest.mark.net

@@ -30,7 +30,7 @@ from jupiterd.ports import Address
 from jupiterd.rpc import artifact_pb2
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.manifest import CHUNK_BYTES
-from jupiterd.store.reading import Reading
+from jupiterd.store.reading import ServedArtifact
 from jupiterd.store.transfer import fetch
 from tests.unit.net.conftest import named_identity, open_border
 
@@ -138,14 +138,14 @@ async def test_two_who_fetch_at_once_give_each_other_what_they_have(
 ) -> None:
     one, two, third = three
     artifact, sent_bytes = fill_large(one, tmp_path), 0
-    read = Reading.read
+    read = ServedArtifact.read
 
-    def counting_read(reading: Reading, offset: int, length: int) -> bytes:
+    def counting_read(reading: ServedArtifact, offset: int, length: int) -> bytes:
         nonlocal sent_bytes
         sent_bytes += length * (reading._store is one.store)
         return read(reading, offset, length)
 
-    monkeypatch.setattr(Reading, "read", counting_read)
+    monkeypatch.setattr(ServedArtifact, "read", counting_read)
 
     def meet(me: Machine, other: Machine) -> Callable[[NodeId], PeerArtifactSource | None]:
         known = {other.identity.node_id: me.source(other, "the other")}
@@ -200,21 +200,21 @@ async def test_a_transfer_that_broke_off_goes_on_from_where_it_was(
     one, two, _ = three
     artifact = fill(one, tmp_path)
     served: list[int] = []
-    read = Reading.read
+    read = ServedArtifact.read
 
-    def dying_read(reading: Reading, offset: int, length: int) -> bytes:
+    def dying_read(reading: ServedArtifact, offset: int, length: int) -> bytes:
         if offset > 3 * CHUNK_BYTES:
             raise PeerUnreachableError("the cable was pulled")
         return read(reading, offset, length)
 
-    def counting_read(reading: Reading, offset: int, length: int) -> bytes:
+    def counting_read(reading: ServedArtifact, offset: int, length: int) -> bytes:
         served.append(length)
         return read(reading, offset, length)
 
-    monkeypatch.setattr(Reading, "read", dying_read)
+    monkeypatch.setattr(ServedArtifact, "read", dying_read)
     with pytest.raises(PeerUnreachableError, match="the cable was pulled"):
         await fetch(two.store, artifact, [two.source(one, "one")])
-    monkeypatch.setattr(Reading, "read", counting_read)
+    monkeypatch.setattr(ServedArtifact, "read", counting_read)
     await fetch(two.store, artifact, [two.source(one, "one")])
     assert max(served) <= CHUNK_BYTES
     assert 0 < sum(served) < 4 * CHUNK_BYTES

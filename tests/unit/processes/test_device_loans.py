@@ -14,7 +14,7 @@ import pytest
 from jupiterd.errors import DeviceBusyError
 from jupiterd.processes import device_loans, device_locks
 from jupiterd.processes.device_loans import DeviceLoans
-from jupiterd.processes.device_locks import call_in, held
+from jupiterd.processes.device_locks import call_in, device_locked
 
 GPU = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
 
@@ -72,7 +72,7 @@ async def test_the_workers_of_one_daemon_share_a_loan_and_others_wait(tmp_path: 
 
 
 async def test_nothing_is_lent_of_a_gpu_that_a_gang_has(tmp_path: Path) -> None:
-    async with held(GPU, "a gang of alpha", tmp_path):
+    async with device_locked(GPU, "a gang of alpha", tmp_path):
         with pytest.raises(DeviceBusyError, match="its GPU is held by a gang of alpha"):
             async with DeviceLoans(tmp_path).borrowed(GPU, "generate of beta"):
                 pass
@@ -81,7 +81,7 @@ async def test_nothing_is_lent_of_a_gpu_that_a_gang_has(tmp_path: Path) -> None:
 async def test_a_gang_gets_a_lent_gpu_as_soon_as_the_worker_is_gone(tmp_path: Path) -> None:
     daemon, worker = another_daemon(tmp_path)
     try:
-        async with held(GPU, "a gang of alpha", tmp_path):
+        async with device_locked(GPU, "a gang of alpha", tmp_path):
             assert not is_running(worker)
     finally:
         daemon.communicate()
@@ -109,13 +109,13 @@ async def test_a_worker_that_outlives_its_daemon_keeps_the_loan_and_the_gang_is_
         daemon.kill()
         daemon.wait()
         with pytest.raises(DeviceBusyError, match="isn't given back by generate of beta"):
-            async with held(GPU, "a gang of alpha", tmp_path):
+            async with device_locked(GPU, "a gang of alpha", tmp_path):
                 pass
     finally:
         os.kill(worker, signal.SIGKILL)
         daemon.communicate()
     monkeypatch.setattr(device_locks, "RETURN_S", 5.0)
-    async with held(GPU, "a gang of alpha", tmp_path):
+    async with device_locked(GPU, "a gang of alpha", tmp_path):
         pass
 
 

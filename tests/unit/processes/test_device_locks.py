@@ -12,16 +12,16 @@ import pytest
 
 from jupiterd.errors import DeviceBusyError
 from jupiterd.processes import device_locks
-from jupiterd.processes.device_locks import held, holder_of
+from jupiterd.processes.device_locks import device_locked, holder_of
 
 GPU = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
 
 DAEMON = """
 import asyncio, subprocess, sys
 from pathlib import Path
-from jupiterd.processes.device_locks import held
+from jupiterd.processes.device_locks import device_locked
 async def run():
-    async with held(sys.argv[1], "a gang of beta (process 7)", Path(sys.argv[2])) as lock:
+    async with device_locked(sys.argv[1], "a gang of beta (process 7)", Path(sys.argv[2])) as lock:
         worker = subprocess.Popen(["sleep", "60"], pass_fds=(lock,))
         print(worker.pid, flush=True)
         sys.stdin.read()
@@ -45,14 +45,14 @@ def another_daemon(folder: Path) -> subprocess.Popen[str]:
 
 
 async def test_a_gpu_is_held_once_and_free_again_afterwards(tmp_path: Path) -> None:
-    async with held(GPU, "a gang of alpha", tmp_path):
+    async with device_locked(GPU, "a gang of alpha", tmp_path):
         assert await holder_of(GPU, tmp_path) == "a gang of alpha"
         assert await holder_of("GPU-other", tmp_path) == ""
         with pytest.raises(DeviceBusyError, match="its GPU is held by a gang of alpha"):
-            async with held(GPU, "another", tmp_path):
+            async with device_locked(GPU, "another", tmp_path):
                 pass
     assert await holder_of(GPU, tmp_path) == ""
-    async with held(GPU, "another", tmp_path):
+    async with device_locked(GPU, "another", tmp_path):
         pass
 
 
@@ -67,14 +67,14 @@ async def test_a_gpu_of_another_daemon_is_busy_until_its_worker_is_gone(
         os.kill(daemon.pid, signal.SIGKILL)
         daemon.wait()
         with pytest.raises(DeviceBusyError):  # the worker has it still
-            async with held(GPU, "a gang of alpha", tmp_path):
+            async with device_locked(GPU, "a gang of alpha", tmp_path):
                 pass
     finally:
         daemon.kill()
         os.kill(worker, signal.SIGKILL)
         daemon.communicate()
     monkeypatch.setattr(device_locks, "TAKE_S", 5.0)
-    async with held(GPU, "a gang of alpha", tmp_path) as lock:
+    async with device_locked(GPU, "a gang of alpha", tmp_path) as lock:
         assert lock is not None
 
 
@@ -91,10 +91,10 @@ async def test_a_lock_on_a_file_that_was_swept_away_meanwhile_is_taken_anew(
         return await take(uuid, descriptor)
 
     monkeypatch.setattr(device_locks, "_take", taken_too_late)
-    async with held(GPU, "a gang of alpha", tmp_path):
+    async with device_locked(GPU, "a gang of alpha", tmp_path):
         assert swept
         with pytest.raises(DeviceBusyError):
-            async with held(GPU, "another", tmp_path):
+            async with device_locked(GPU, "another", tmp_path):
                 pass
 
 
@@ -102,7 +102,7 @@ async def test_what_is_held_is_touched_so_that_nobody_sweeps_it_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(device_locks, "TOUCH_S", 0.0)
-    async with held(GPU, "a gang of alpha", tmp_path):
+    async with device_locked(GPU, "a gang of alpha", tmp_path):
         file = tmp_path / f"{GPU}.lock"
         os.utime(file, (1.0, 1.0))
         async with asyncio.timeout(5):
@@ -111,14 +111,14 @@ async def test_what_is_held_is_touched_so_that_nobody_sweeps_it_away(
 
 
 async def test_whoever_looks_does_not_stand_in_anybodys_way(tmp_path: Path) -> None:
-    async with held(GPU, "one", tmp_path):
+    async with device_locked(GPU, "one", tmp_path):
         pass
     assert await holder_of(GPU, tmp_path) == await holder_of(GPU, tmp_path) == ""
 
 
 async def test_the_folder_is_everybodys_and_the_files_are_their_makers(tmp_path: Path) -> None:
     folder = tmp_path / "devices"
-    async with held(GPU, "one", folder):
+    async with device_locked(GPU, "one", folder):
         (file,) = folder.iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o1777
     assert stat.S_IMODE(file.stat().st_mode) & 0o022 == 0
@@ -126,13 +126,13 @@ async def test_the_folder_is_everybodys_and_the_files_are_their_makers(tmp_path:
 
 async def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "devices"
-    async with held("../../etc/x", "one", folder):
+    async with device_locked("../../etc/x", "one", folder):
         assert [path.parent for path in folder.iterdir()] == [folder]
 
 
 async def test_without_a_folder_training_goes_on_unlocked(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    async with held(GPU, "one", tmp_path / "file") as lock:
+    async with device_locked(GPU, "one", tmp_path / "file") as lock:
         assert lock is None
     assert await holder_of(GPU, tmp_path / "file") == ""
 
@@ -140,7 +140,7 @@ async def test_without_a_folder_training_goes_on_unlocked(tmp_path: Path) -> Non
 async def test_other_users_can_read_a_lock_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
-        async with held(GPU, "one", tmp_path / "locks"):
+        async with device_locked(GPU, "one", tmp_path / "locks"):
             (lock,) = (tmp_path / "locks").iterdir()
             assert lock.stat().st_mode & 0o777 == 0o644
     finally:

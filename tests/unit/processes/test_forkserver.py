@@ -255,7 +255,7 @@ async def test_a_worker_that_begins_no_nursery_is_started_cold_without_one(tmp_p
 async def test_the_first_worker_begins_a_nursery_which_ends_some_time_after_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spares_module, "KEPT_S", 0.05)
+    monkeypatch.setattr(spares_module, "IDLE_S", 0.05)
     async with nobody(tmp_path) as spares:
         with bind_listener("127.0.0.1") as listener:
             async with forked(spares, tmp_path, NAME, fd=listener.fileno()) as worker:

@@ -14,7 +14,7 @@ from jupiterd.errors import DeviceBusyError
 from jupiterd.hardware.nvidia import computing_pids
 from jupiterd.processes import device_locks, lock_holders
 from jupiterd.processes.device_loans import DeviceLoans
-from jupiterd.processes.device_locks import held, holder_of
+from jupiterd.processes.device_locks import device_locked, holder_of
 from jupiterd.processes.lock_holders import LockHolders
 from tests.unit.processes.test_device_locks import GPU, another_daemon
 
@@ -48,7 +48,7 @@ async def test_a_lock_of_somebody_who_computes_nothing_is_in_nobodys_way(
     seen_computing(monkeypatch)
     monkeypatch.setattr(lock_holders, "BEGIN_S", 0.0)
     assert await holder_of(GPU, tmp_path) == ""
-    async with held(GPU, "a gang of alpha", tmp_path) as descriptor:
+    async with device_locked(GPU, "a gang of alpha", tmp_path) as descriptor:
         assert descriptor is not None  # a new file has taken the other one's place
         monkeypatch.undo()
         assert await holder_of(GPU, tmp_path) == "a gang of alpha"
@@ -68,7 +68,7 @@ async def test_who_may_be_about_to_compute_holds_it_and_is_named_as_the_kernel_s
 ) -> None:
     seen_computing(monkeypatch)
     with pytest.raises(DeviceBusyError, match=r"held by a gang of beta .*, of user \w+"):
-        async with held(GPU, "a gang of alpha", tmp_path):
+        async with device_locked(GPU, "a gang of alpha", tmp_path):
             pass
     monkeypatch.setattr(lock_holders, "_shown_holder", lambda lockers, *_: str(*lockers))
     assert await holder_of(GPU, tmp_path) == str(stranger)
@@ -122,7 +122,7 @@ async def test_a_rank_whose_daemon_was_killed_keeps_its_gpu_from_another_user(
     seen_computing(monkeypatch, rank)
     assert "of user nobody" in await holder_of(GPU, shared)
     with pytest.raises(DeviceBusyError, match=r"held by .* of user nobody"):
-        async with held(GPU, "a gang of alpha", shared):
+        async with device_locked(GPU, "a gang of alpha", shared):
             pass
     seen_computing(monkeypatch, os.getpid())
     assert await holder_of(GPU, shared) == "", "we alone compute there"

@@ -24,7 +24,12 @@ from jupiterd.processes.script import (
 )
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder
 from jupiterd.processes.scripts.events import Ended, Notice, Printed, ScriptEvent
-from jupiterd.processes.supervised_child import KEEPER, Program, SupervisedChild, start_supervised
+from jupiterd.processes.supervised_child import (
+    KEEPER,
+    ChildProgram,
+    SupervisedChild,
+    start_supervised,
+)
 from jupiterd.protocol.frames import ConnectionsRefused
 
 TIMEOUT_S = 20.0
@@ -143,7 +148,9 @@ async def test_a_start_that_is_given_up_leaves_no_process(
 
     monkeypatch.setattr(SupervisedChild, "listen", interrupted)
     argv = (sys.executable, "-c", "import time; time.sleep(300)")
-    starting = asyncio.ensure_future(start_supervised(Program(argv, os.environ, str(tmp_path))))
+    starting = asyncio.ensure_future(
+        start_supervised(ChildProgram(argv, os.environ, str(tmp_path)))
+    )
     with pytest.raises(asyncio.CancelledError):
         await starting
     await gone(started[0].pid)

@@ -6,13 +6,13 @@ from contextlib import closing
 
 import pytest
 
-from jupiterd.processes.script import bind_meeting, free_ports, ring_ports_held
+from jupiterd.processes.script import bind_meeting, free_ports, ring_ports_guarded
 from jupiterd.processes.script_messages import order_from_proto, order_to_proto
 from jupiterd.processes.script_plan import (
     MLX,
     TORCH,
-    Attempt,
-    Place,
+    LaunchAttempt,
+    MachinePart,
     ScriptOrder,
     orders,
     own_address,
@@ -27,10 +27,10 @@ HERE, MEMBER, STRANGER = "127.0.0.1", "127.0.0.2", "127.0.0.9"
 def launched(engine: str, *ports: int) -> list[ScriptOrder]:
     return orders(
         [
-            Place(name, name, host, "lo", 1, 1, ports, addresses=(host, "fe80::1%eth0"))
+            MachinePart(name, name, host, "lo", 1, 1, ports, addresses=(host, "fe80::1%eth0"))
             for name, host in (("one", HERE), ("two", MEMBER))
         ],
-        ["python", "train.py"], "/home/ada", engine, Attempt("run"), {},
+        ["python", "train.py"], "/home/ada", engine, LaunchAttempt("run"), {},
     )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def test_a_stranger_at_a_rings_port_never_reaches_the_script() -> None:
     (_, port) = free_ports(HERE, 2)
     (order, _) = launched(MLX, 1, port)
     assert own_address(order.ranks[0].hostfile, 0) == (HERE, port)
-    with ring_ports_held(order), closing(socket.socket()) as ring:
+    with ring_ports_guarded(order), closing(socket.socket()) as ring:
         ring.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         ring.bind((HERE, port))
         ring.listen(8)

@@ -3,15 +3,22 @@ import json
 import pytest
 
 from jupiterd.errors import UsageError
-from jupiterd.processes.script_plan import MLX, PLACEHOLDER, TORCH, Attempt, Place, orders
+from jupiterd.processes.script_plan import (
+    MLX,
+    PLACEHOLDER,
+    TORCH,
+    LaunchAttempt,
+    MachinePart,
+    orders,
+)
 
 ARGV = ("python", "train.py")
-FIRST = Place("a", "attic", "10.0.0.1", "eth0", 2, 8, (4000, 4001, 4002))
-SECOND = Place("b", "cellar", "10.0.0.2", "en5", 1, 4, (5000, 5001))
+FIRST = MachinePart("a", "attic", "10.0.0.1", "eth0", 2, 8, (4000, 4001, 4002))
+SECOND = MachinePart("b", "cellar", "10.0.0.2", "en5", 1, 4, (5000, 5001))
 
 
-def planned(*places: Place, engine: str = TORCH, given: dict[str, str] | None = None):
-    return orders(places, ARGV, "/home/me", engine, Attempt("run-1"), given or {})
+def planned(*places: MachinePart, engine: str = TORCH, given: dict[str, str] | None = None):
+    return orders(places, ARGV, "/home/me", engine, LaunchAttempt("run-1"), given or {})
 
 
 def test_ranks_are_numbered_machine_by_machine_and_know_where_they_are():
@@ -42,7 +49,7 @@ def test_all_ranks_are_clients_of_one_store_beside_rank_0():
 
 
 def test_one_rank_alone_needs_no_store_and_no_ring():
-    alone = Place("", "here", "127.0.0.1", "lo", 1, 2, (4000, 4001))
+    alone = MachinePart("", "here", "127.0.0.1", "lo", 1, 2, (4000, 4001))
     for engine in (TORCH, MLX):
         (order,) = planned(alone, engine=engine)
         (rank,) = order.ranks

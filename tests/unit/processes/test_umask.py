@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.processes import umask
-from jupiterd.processes.supervised_child import Program, start_supervised
+from jupiterd.processes.supervised_child import ChildProgram, start_supervised
 
 WRITES = (sys.executable, "-c", "open('written', 'w')")
 
@@ -27,7 +27,7 @@ def test_a_script_gives_its_files_the_usual_rights_and_the_daemon_none_to_others
     tmp_path: Path,
 ) -> None:
     async def run() -> int:
-        kept = await start_supervised(Program(WRITES, os.environ, str(tmp_path)))
+        kept = await start_supervised(ChildProgram(WRITES, os.environ, str(tmp_path)))
         try:
             return await kept.wait()
         finally:

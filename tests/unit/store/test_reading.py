@@ -11,7 +11,7 @@ from jupiterd.ids import ArtifactId
 from jupiterd.store import partial_availability as growth_module
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.manifest import CHUNK_BYTES
-from jupiterd.store.reading import Reading, read_ahead
+from jupiterd.store.reading import ServedArtifact, read_ahead
 
 SIZES = {"a": 10, "empty": 0, "b": 2 * CHUNK_BYTES + 5, "c": 7}
 
@@ -25,7 +25,7 @@ def made(folder: Path) -> tuple[ArtifactStore, ArtifactId, bytes]:
     return store, store.ingest(source), b"".join(files[name] for name in sorted(files))
 
 
-async def all_of(reading: Reading, *ranges: tuple[int, int]) -> bytes:
+async def all_of(reading: ServedArtifact, *ranges: tuple[int, int]) -> bytes:
     came = [piece async for piece in read_ahead(reading, ranges)]
     expected = iter([block for each in ranges for block in reading.blocks(*each)])
     assert [(offset, len(data)) for offset, data in came] == list(expected)
@@ -34,7 +34,7 @@ async def all_of(reading: Reading, *ranges: tuple[int, int]) -> bytes:
 
 async def test_any_range_is_read_as_it_is(tmp_path: Path) -> None:
     store, artifact, whole = made(tmp_path)
-    reading = Reading(store, artifact)
+    reading = ServedArtifact(store, artifact)
     for start, length in ((0, len(whole)), (3, 4), (9, 2), (5, CHUNK_BYTES), (len(whole) - 1, 1)):
         assert await all_of(reading, (start, length)) == whole[start : start + length]
     assert await all_of(reading, (0, 3), (20, 0), (100, 50)) == whole[:3] + whole[100:150]
@@ -50,7 +50,7 @@ async def test_a_damaged_chunk_is_never_given_and_the_others_are(tmp_path: Path)
     with path.open("r+b") as file:
         file.seek(CHUNK_BYTES + 3)
         file.write(bytes([whole[10 + CHUNK_BYTES + 3] ^ 1]))
-    reading = Reading(store, artifact)
+    reading = ServedArtifact(store, artifact)
     assert reading.read(0, 10 + CHUNK_BYTES) == whole[: 10 + CHUNK_BYTES]
     for start, length in ((10 + CHUNK_BYTES, 1), (10 + 2 * CHUNK_BYTES - 1, 2), (0, len(whole))):
         with pytest.raises(CorruptArtifactError, match="damaged on this disk"):
@@ -65,11 +65,11 @@ async def test_what_grows_gives_what_it_has_and_goes_on_giving_in_its_place(tmp_
     manifest_bytes = holder.manifest_bytes(artifact)
     store = ArtifactStore(tmp_path / "other")
     with pytest.raises(NotFoundError):
-        Reading(store, artifact)
+        ServedArtifact(store, artifact)
     partial = store.begin(manifest_bytes)
     partial.write(0, whole[:10])
     with store.grown(partial, manifest_bytes) as growth:
-        reading = Reading(store, artifact)
+        reading = ServedArtifact(store, artifact)
         assert reading.read(2, 5) == whole[2:7]
         with pytest.raises(NotFoundError, match="yet"):
             reading.read(5, 10)
@@ -98,7 +98,7 @@ async def test_what_came_a_moment_ago_is_given_as_it_was_checked_whatever_the_di
             for chunk in partial.manifest.chunks
         ]
         partial.write_all(chunks)
-        reading = Reading(store, artifact)
+        reading = ServedArtifact(store, artifact)
         growth.keep(chunks)
         assert reading.at_hand(0, 10) is None, "nobody asks, so nothing is kept"
         growth.share()
@@ -117,7 +117,7 @@ async def test_what_came_a_moment_ago_is_given_as_it_was_checked_whatever_the_di
 def test_no_more_than_the_latest_chunks_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(growth_module, "MAX_KEPT_BYTES", CHUNK_BYTES + 5)
+    monkeypatch.setattr(growth_module, "MAX_CACHED_BYTES", CHUNK_BYTES + 5)
     holder, artifact, whole = made(tmp_path)
     manifest_bytes = holder.manifest_bytes(artifact)
     store = ArtifactStore(tmp_path / "other")
@@ -128,5 +128,5 @@ def test_no_more_than_the_latest_chunks_are_kept(
             data = memoryview(whole)[chunk.offset : chunk.offset + chunk.size_bytes]
             growth.keep([(chunk.index, data)])
             growth.keep([(chunk.index, data)])
-        kept = [chunk.index for chunk in partial.manifest.chunks if growth.kept(chunk)]
+        kept = [chunk.index for chunk in partial.manifest.chunks if growth.cached(chunk)]
     assert kept == [3, 4]

@@ -27,9 +27,9 @@ from jupiterd.protocol.frames import (
     TaskFinished,
 )
 from jupiterd.workers.tokens.shards import ShardSet
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.checkpoints import checkpoint, checkpoint_saver, rank_checkpoints
-from jupiterd.workers.train.checkpoints.checkpoint import Snapshot
+from jupiterd.workers.train.checkpoints.checkpoint import TrainingSnapshot
 from jupiterd.workers.train.job import read_job
 from jupiterd.workers.train.loop import TrainingLoop
 from jupiterd.workers.train.sequence_order import SequenceOrder
@@ -85,9 +85,9 @@ def test_first_weights_follow_from_the_seed_alone():
 
 def test_ranks_share_the_global_batch_without_gap_or_overlap(inputs: dict[str, str]):
     shards = ShardSet(Path(inputs["shards"]))
-    whole = list(Batches(shards, "s", 7, 7).at(14))
+    whole = list(RankBatches(shards, "s", 7, 7).at(14))
     for world_size in (2, 3, 7):
-        ranks = [Batches(shards, "s", 7, 2, rank, world_size) for rank in range(world_size)]
+        ranks = [RankBatches(shards, "s", 7, 2, rank, world_size) for rank in range(world_size)]
         parts = [part.inputs for rank in ranks for part in rank.at(14)]
         assert np.array_equal(np.concatenate(parts), whole[0][0])
 
@@ -99,7 +99,7 @@ def test_ranks_share_the_global_batch_without_gap_or_overlap(inputs: dict[str, s
 def test_micro_batches_are_as_few_as_can_be_and_alike(
     inputs: dict[str, str], batch: int, most: int, sizes: list[int]
 ):
-    batches = Batches(ShardSet(Path(inputs["shards"])), "s", batch, most)
+    batches = RankBatches(ShardSet(Path(inputs["shards"])), "s", batch, most)
     assert [len(each.inputs) for each in batches.at(0)] == sizes
 
 
@@ -112,7 +112,7 @@ def test_positions_that_lie_apart_are_trained_on_one_after_the_other(inputs: dic
         found.inputs
         for step in range(first_step, first_step + 3)
         for rank in range(2)
-        for found in Batches(shards, "s", 99, 4, rank, 2)
+        for found in RankBatches(shards, "s", 99, 4, rank, 2)
         .through(ranges, first_step, batch)
         .of_step(step, (2, 4))
     ]
@@ -120,7 +120,7 @@ def test_positions_that_lie_apart_are_trained_on_one_after_the_other(inputs: dic
 
 
 def test_targets_are_the_inputs_one_token_on(inputs: dict[str, str]):
-    (batch,) = Batches(ShardSet(Path(inputs["shards"])), "s", 4, 4).at(0)
+    (batch,) = RankBatches(ShardSet(Path(inputs["shards"])), "s", 4, 4).at(0)
     given, targets, documents, counted, _ = batch
     assert given.shape == targets.shape == (4, 16)
     assert np.array_equal(given[:, 1:], targets[:, :-1])
@@ -175,7 +175,7 @@ def full_disk_at(monkeypatch: pytest.MonkeyPatch, *steps: int) -> None:
     """Let there be no room for the checkpoints of these steps."""
     whole = checkpoint.write
 
-    def write(taken: Snapshot, folder: Path, tokenizer: Path) -> None:
+    def write(taken: TrainingSnapshot, folder: Path, tokenizer: Path) -> None:
         if taken.state.step in steps:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         whole(taken, folder, tokenizer)
@@ -247,7 +247,7 @@ def test_two_rounds_on_the_trunk_are_one_training_that_was_never_interrupted(
     engine = TorchEngine(job.shape, job.plan, job.end_token, ProcessGroup(0, 1), "cpu")
     for number in (1, 2):
         plan = derive(tiny_shape(), number, goes_on=number > 1)
-        batches = Batches(job.shards, f"{plan.seed}/round {number}", 6, 2)
+        batches = RankBatches(job.shards, f"{plan.seed}/round {number}", 6, 2)
         loop = TrainingLoop(
             engine, plan, batches, lambda: False, lambda _: None, end_step=plan.trunk_steps
         )

@@ -119,9 +119,9 @@ class RankRows:
             return
         pieces = _COLOUR.split(self.rows[self._at])
         for number in range(len(pieces) - 1, -1, -2):  # colours stand between texts
-            kept = pieces[number][: max(0, len(pieces[number]) - count)]
-            count -= len(pieces[number]) - len(kept)
-            pieces[number] = kept
+            remaining = pieces[number][: max(0, len(pieces[number]) - count)]
+            count -= len(pieces[number]) - len(remaining)
+            pieces[number] = remaining
         self.rows[self._at] = "".join(pieces)
 
     def _move(self, count: int) -> None:

@@ -118,8 +118,10 @@ def _delimited(lines: SearchedLines, at: int, mark: str, depth: int, language: s
         return [], at + 1  # it is never closed, so it opens nothing
     body = lines[at + 1 : end]
     if is_fence or mark.startswith(("----", "....")):
-        kept = [one for one in body if one.startswith("//") or not _LEFT_OUT.match(one.strip())]
-        return code(kept, mark[3:] if is_fence else language), end + 1
+        remaining = [
+            one for one in body if one.startswith("//") or not _LEFT_OUT.match(one.strip())
+        ]
+        return code(remaining, mark[3:] if is_fence else language), end + 1
     if mark[0] in _LEFT_OUT_BLOCKS:
         return [], end + 1
     return asciidoc_blocks(body, depth + 1), end + 1

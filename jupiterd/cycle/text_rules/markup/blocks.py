@@ -100,14 +100,14 @@ def heading(text: str, level: int) -> list[Block]:
 
 def code(lines: Sequence[str], language: str = "") -> list[Block]:
     """Return code without blank lines at its ends; none where nothing is left."""
-    kept = list(lines)
-    while kept and not kept[-1].strip():
-        kept.pop()
-    while kept and not kept[0].strip():
-        kept.pop(0)
-    indent = common_indent(kept)
-    dedented = tuple(line[indent:].rstrip() for line in kept)
-    return [Block(BlockKind.CODE, dedented, language=language)] if kept else []
+    remaining = list(lines)
+    while remaining and not remaining[-1].strip():
+        remaining.pop()
+    while remaining and not remaining[0].strip():
+        remaining.pop(0)
+    indent = common_indent(remaining)
+    dedented = tuple(line[indent:].rstrip() for line in remaining)
+    return [Block(BlockKind.CODE, dedented, language=language)] if remaining else []
 
 
 def indent_of(line: str) -> int:

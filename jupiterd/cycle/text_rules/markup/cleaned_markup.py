@@ -69,8 +69,8 @@ def _cleaned(block: Block, defined: frozenset[str]) -> list[Block]:
     if block.kind is not BlockKind.HEADING and _is_navigation(block.lines):
         return []
     lines = [without_links(line, defined) for line in block.lines]
-    kept = tuple(line for line in lines if _WORD.search(line))
-    return [replace(block, lines=kept)] if kept else []
+    remaining = tuple(line for line in lines if _WORD.search(line))
+    return [replace(block, lines=remaining)] if remaining else []
 
 
 def _is_navigation(lines: Sequence[str]) -> bool:
@@ -186,20 +186,20 @@ def _bare(title: str) -> str:
 def _without_repeated_text(blocks: Sequence[Block]) -> list[Block]:
     """Leave out paragraphs that stood there before: notes that a site puts below each example."""
     seen: set[str] = set()
-    kept: list[Block] = []
+    remaining: list[Block] = []
     for block in blocks:
         words = _bare(" ".join(block.lines)) if block.kind in _TEXT else ""
         is_long = words.count(" ") >= MIN_REPEATED_WORDS - 1
         if not (is_long and words in seen):
-            kept.append(block)
+            remaining.append(block)
         if is_long:
             seen.add(words)
-    return kept
+    return remaining
 
 
 def _without_repeated_code(blocks: Sequence[Block]) -> list[Block]:
     seen: set[str] = set()
-    kept: list[Block] = []
+    remaining: list[Block] = []
     for block in blocks:
         if block.kind is BlockKind.CODE:
             lines = [line.strip() for line in block.lines if line.strip()]
@@ -207,21 +207,21 @@ def _without_repeated_code(blocks: Sequence[Block]) -> list[Block]:
             seen.update(lines)
             if len(lines) >= MIN_REPEATED_LINES and again > MAX_REPEATED_CODE * len(lines):
                 continue
-        kept.append(block)
-    return kept
+        remaining.append(block)
+    return remaining
 
 
 def _without_empty_sections(blocks: Sequence[Block]) -> list[Block]:
     """Leave out headings that nothing but other sections, or the end, follows."""
-    kept: list[Block] = []
+    remaining: list[Block] = []
     for block in reversed(blocks):
         if block.kind is BlockKind.HEADING:
-            below = kept[-1] if kept else None
+            below = remaining[-1] if remaining else None
             is_next = below is not None and below.kind is BlockKind.HEADING
             if below is None or (is_next and below.level <= block.level):
                 continue
-        kept.append(block)
-    return kept[::-1]
+        remaining.append(block)
+    return remaining[::-1]
 
 
 def written(blocks: Sequence[Block]) -> str:

@@ -7,10 +7,10 @@ judge loses every mark. Doesn't know blocks.
 import html
 import re
 
-from jupiterd.cycle.text_rules.formulas import held_formulas, with_words_for_formulas
+from jupiterd.cycle.text_rules.formulas import with_formulas_set_aside, with_words_for_formulas
 
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.{1,5000}?)(?<!`)\1(?!`)", re.DOTALL)
-_HELD = re.compile("\ue000(\\d+)\ue001")
+_SET_ASIDE = re.compile("\ue000(\\d+)\ue001")
 _PRIVATE = re.compile("[\ue000\ue001]")
 
 _INSIDE = r"[^\[\]\n]{0,500}"
@@ -72,14 +72,14 @@ def without_links(text: str, defined: frozenset[str] = frozenset()) -> str:
     """
     if not _has_marks(text):
         return text
-    held: list[str] = []
+    set_aside: list[str] = []
 
     def hold(match: re.Match[str]) -> str:
-        held.append(match[0])
-        return f"\ue000{len(held) - 1}\ue001"
+        set_aside.append(match[0])
+        return f"\ue000{len(set_aside) - 1}\ue001"
 
-    text = held_formulas(_CODE.sub(hold, _PRIVATE.sub("", text)), held)
-    text = _CODE_TAG.sub(lambda found: hold_tag(found, held), text)
+    text = with_formulas_set_aside(_CODE.sub(hold, _PRIVATE.sub("", text)), set_aside)
+    text = _CODE_TAG.sub(lambda found: hold_tag(found, set_aside), text)
     text = _LEFT_OUT.sub("", text)
     text = _BOX.sub("", text)
     text = _links(text, defined)
@@ -87,13 +87,13 @@ def without_links(text: str, defined: frozenset[str] = frozenset()) -> str:
     text = _TEMPLATE.sub("", _ATTRIBUTES.sub("", text))
     text = _EMPTY_BRACKETS.sub("", text) if "(" in text or "[" in text else text
     text = _SPACES.sub(" ", _SHORTCODE.sub("", text)).strip()
-    return _HELD.sub(lambda found: held[int(found[1])], text)
+    return _SET_ASIDE.sub(lambda found: set_aside[int(found[1])], text)
 
 
-def hold_tag(found: re.Match[str], held: list[str]) -> str:
+def hold_tag(found: re.Match[str], set_aside: list[str]) -> str:
     """Turn `<code>` into a mark of Markdown."""
-    held.append(f"`{html.unescape(_TAG.sub('', found[2])).strip()}`")
-    return f"\ue000{len(held) - 1}\ue001"
+    set_aside.append(f"`{html.unescape(_TAG.sub('', found[2])).strip()}`")
+    return f"\ue000{len(set_aside) - 1}\ue001"
 
 
 def _links(text: str, defined: frozenset[str]) -> str:

@@ -30,18 +30,18 @@ class SearchedLines(list[str]):
             self._holding[wanted] = [n for n, line in enumerate(self._lower) if wanted in line]
         return _first(self._holding[wanted], at)
 
-    def next_equal(self, line: str, at: int, is_sought: Callable[[str], object]) -> int | None:
+    def next_equal(self, line: str, at: int, matches: Callable[[str], object]) -> int | None:
         """Return the number of the first line from there on that is this one but for blanks behind.
 
         Args:
             line: what is looked for.
             at: where to begin.
-            is_sought: says of a line whether it is ever looked for.
+            matches: says whether a line is ever looked for; the others are not indexed.
         """
         if self._equal is None:
             self._equal = {}
             for number, own in enumerate(self):
-                if is_sought(own):
+                if matches(own):
                     self._equal.setdefault(own.rstrip(), []).append(number)
         return _first(self._equal.get(line, []), at)
 

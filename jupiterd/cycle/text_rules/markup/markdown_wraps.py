@@ -12,7 +12,7 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from jupiterd.cycle.text_rules.word_breaks import Vocabulary, before_next
+from jupiterd.cycle.text_rules.word_breaks import TextWords, before_next
 
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[^\S\n]*\n.*?\n(?:\1|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL)
 _HARD_BREAK = re.compile(r"(?: {2}|\\)$")
@@ -35,7 +35,7 @@ def unwrapped_markdown(text: str) -> str:
     if not paragraphs:
         return text
     lines = [f"{line}\n" for line in text[start:].split("\n")]
-    vocabulary = Vocabulary.of(text)
+    vocabulary = TextWords.of(text)
     for first, contents in paragraphs:
         _join(lines, first, contents, vocabulary)
     return text[:start] + "".join(lines)[:-1]
@@ -59,7 +59,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, Sequence[str]]]:
             yield first, contents
 
 
-def _join(lines: list[str], first: int, contents: Sequence[str], vocabulary: Vocabulary) -> None:
+def _join(lines: list[str], first: int, contents: Sequence[str], vocabulary: TextWords) -> None:
     """Join the lines of one paragraph in place; each keeps its number."""
     directives = [_DIRECTIVE.match(content) is not None for content in contents]
     for number in range(len(contents) - 1):

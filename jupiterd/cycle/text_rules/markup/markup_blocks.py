@@ -54,14 +54,14 @@ def document_of(text: str, form: DocumentForm) -> MarkupDocument:
 
 def _flush(lines: list[str]) -> list[str]:
     """Return lines without their indentation, but for lists: on a printed page it is no code."""
-    kept: list[str] = []
+    paragraph: list[str] = []
     is_example = False
     for line in lines:
         text = line.lstrip(" ")
         is_fence = text.startswith(("```", "~~~"))
         is_example ^= is_fence
-        kept.append(line if is_example or is_fence or _LISTED.match(text) else text)
-    return kept
+        paragraph.append(line if is_example or is_fence or _LISTED.match(text) else text)
+    return paragraph
 
 
 def _without_front_matter(text: str) -> tuple[str, str]:

@@ -128,9 +128,9 @@ class _Reader:
             return [*title, *self._inside(content)]
         if _SIGNED.match(name):
             more = _more_names(body)
-            told = [f"`{one.strip()}`" for one in (argument, *more) if one.strip()]
+            quoted = [f"`{one.strip()}`" for one in (argument, *more) if one.strip()]
             content = _without_options(body[len(more) :])
-            return [*paragraph([f"{', '.join(told)}:"] if told else []), *self._inside(content)]
+            return [*paragraph([f"{', '.join(quoted)}:"] if quoted else []), *self._inside(content)]
         if name.startswith(("version", "deprecated")):
             rest = _VERSIONS.sub("", argument).strip()
             return self._inside([rest, *content] if rest else content)

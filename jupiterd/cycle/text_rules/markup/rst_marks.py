@@ -15,7 +15,7 @@ _NAMED = re.compile(r"(?<![\w`])(\w[\w.-]{0,60})__?(?![\w`])")
 _FOOTNOTE = re.compile(r"[ \t]?\[(?:\d{1,4}|#[\w-]{0,60}|\*|[\w.-]{1,60})\]_(?!\w)")
 _SUBSTITUTION = re.compile(r"\|(\S(?:[^|\n]{0,80}\S)?)\|_{0,2}(?!\w)")
 _ESCAPED = re.compile(r"\\(.)")
-_HELD = re.compile("\ue002(\\d+)\ue003")
+_SET_ASIDE = re.compile("\ue002(\\d+)\ue003")
 _PRIVATE = re.compile("[\ue002\ue003]")
 _PROSE_ROLES = frozenset(
     (  # noqa: SIM905 - a long tuple otherwise
@@ -43,7 +43,7 @@ def as_markdown(text: str) -> str:
     text = _SUBSTITUTION.sub(r"\1", _FOOTNOTE.sub("", text))
     text = _NAMED.sub(lambda found: found[1] if found[0] != found[1] else found[0], text)
     text = _ESCAPED.sub(r"\1", text).replace("\\ ", "")
-    return _HELD.sub(lambda found: held[int(found[1])], text)
+    return _SET_ASIDE.sub(lambda found: held[int(found[1])], text)
 
 
 def _role(found: re.Match[str], hold: Callable[[str], str]) -> str:

@@ -28,8 +28,8 @@ _FORMULA = re.compile(
     r"<(math|chem|ce)\b([^<>]{0,300})>(.{0,4000}?)</\1>", re.DOTALL | re.IGNORECASE
 )
 _LANGUAGE = re.compile(r"lang(?:uage)?[ \t]*=[ \t]*[\"']?([\w+#-]+)")
-_HELD = re.compile("\ue004(\\d+)\ue005")
-_HELD_FORMULA = re.compile("\ue006(\\d+)\ue007")
+_SET_ASIDE = re.compile("\ue004(\\d+)\ue005")
+_FORMULA_PLACEHOLDER = re.compile("\ue006(\\d+)\ue007")
 _NAMESPACE = r"\[\[[ \t]*:?[^\[\]|:\n]{2,20}:[^\[\]|\n]{1,300}"
 _FILE = re.compile(rf"{_NAMESPACE}\|[^\[\]\n]{{0,1000}}\]\]")
 _CATEGORY = re.compile(rf"^[ \t]*{_NAMESPACE}\]\][ \t]*$", re.MULTILINE)
@@ -59,7 +59,7 @@ def wiki_blocks(lines: Sequence[str]) -> list[Block]:
     text = _without_tables(text)
     found: list[Block] = []
     for line in text.split("\n"):
-        example = _HELD.fullmatch(line.strip())
+        example = _SET_ASIDE.fullmatch(line.strip())
         is_held = example is not None and int(example[1]) < len(held)
         found += [held[int(example[1])]] if example and is_held else _line(line)
     return [_with_formulas(block, formulas) for block in found]
@@ -76,7 +76,9 @@ def _with_formulas(block: Block, formulas: Sequence[str]) -> Block:
         number = int(found[1])
         return formulas[number] if number < len(formulas) else ""
 
-    return replace(block, lines=tuple(_HELD_FORMULA.sub(formula, line) for line in block.lines))
+    return replace(
+        block, lines=tuple(_FORMULA_PLACEHOLDER.sub(formula, line) for line in block.lines)
+    )
 
 
 def _without_templates(text: str) -> str:
@@ -89,7 +91,7 @@ def _without_templates(text: str) -> str:
 
 def _without_tables(text: str) -> str:
     """Leave out what stands between `{|` and `|}`; a table that never ends is none."""
-    kept: list[str] = []
+    remaining: list[str] = []
     table: list[str] = []
     for line in text.split("\n"):
         start = line.lstrip(" \t:")
@@ -98,8 +100,8 @@ def _without_tables(text: str) -> str:
             if start.startswith("|}"):
                 table.clear()
         else:
-            kept.append(line)
-    return "\n".join([*kept, *table])
+            remaining.append(line)
+    return "\n".join([*remaining, *table])
 
 
 def _line(line: str) -> list[Block]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from jupiterd.cycle.data.document_index import Document
-from jupiterd.cycle.data.sample_index import Place
+from jupiterd.cycle.data.document_index import DocumentSpan
+from jupiterd.cycle.data.sample_index import SamplePosition
 from jupiterd.daemon.catalog.sample_locations import SHARDS, Output, by_artifact, outputs_of
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.errors import CorruptArtifactError, NotFoundError
@@ -151,7 +151,7 @@ class _LocalSamples:
             traced.batches.append(artifact)
         return traced
 
-    def _places(self, beginning: str) -> Iterator[tuple[ArtifactId, Place]]:
+    def _places(self, beginning: str) -> Iterator[tuple[ArtifactId, SamplePosition]]:
         """Yield where the samples stand whose ids begin so; in what the filters kept first."""
         for artifact in self._batches:
             for place in self._read(artifact, find_samples, beginning) or ():
@@ -178,7 +178,7 @@ class _LocalSamples:
             return None
 
 
-def _packed(shards: ArtifactId, document: Document) -> peer_pb2.TracedDocument:
+def _packed(shards: ArtifactId, document: DocumentSpan) -> peer_pb2.TracedDocument:
     return peer_pb2.TracedDocument(
         shards=shards,
         sample=document.sample_id,

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cluster.planning.cluster_file_policy import Written
+from jupiterd.cluster.planning.cluster_file_policy import ClusterFile
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.webhook import HIDDEN
 from jupiterd.document_schema import SCHEMA
@@ -38,7 +38,7 @@ def _shown(name: str, value: object) -> object:
     if name in SECRETS:
         return HIDDEN if value else ""
     match value:
-        case Written():
+        case ClusterFile():
             return value.file or None
         case tuple():
             return [str(part) for part in value]

@@ -10,7 +10,7 @@ from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.facts.facts import CheckpointCommitted, WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import RUNNING, Begun, CycleState
 from jupiterd.cluster.ledger.island_runs import number_of
-from jupiterd.cluster.planning.predicted_throughput import PREDICTED, Compared, compared
+from jupiterd.cluster.planning.predicted_throughput import PREDICTED, ThroughputComparison, compared
 from jupiterd.cluster.text.held_out_words import (
     began_with,
     early_end,
@@ -135,8 +135,8 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
     }
 
 
-def _live_speeds(values: Mapping[str, Any]) -> Compared:
-    return Compared(values.get(PREDICTED), values.get("tokens_per_s"))
+def _live_speeds(values: Mapping[str, Any]) -> ThroughputComparison:
+    return ThroughputComparison(values.get(PREDICTED), values.get("tokens_per_s"))
 
 
 def _with_finite_values(live: Live) -> Live:

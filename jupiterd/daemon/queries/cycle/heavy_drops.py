@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupiterd.cluster.health.alert_news import name_of
-from jupiterd.cluster.health.alerts import Finding
+from jupiterd.cluster.health.alerts import AlertCondition
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.base.work_item import Phase
@@ -42,9 +42,9 @@ def _of_phase(cycle: CycleState, phase: Phase) -> HeavyDrop | None:
 class DropFindings:
     """The findings of the newest cycle; what older ones dropped is over."""
 
-    lasting: tuple[Finding, ...] = ()
+    lasting: tuple[AlertCondition, ...] = ()
     """As long as the cycle goes on."""
-    news: tuple[Finding, ...] = ()
+    news: tuple[AlertCondition, ...] = ()
     """For a while, where it has ended."""
 
 
@@ -58,8 +58,10 @@ def drop_findings(state: State) -> DropFindings:
     return DropFindings(lasting=found) if newest.goes_on else DropFindings(news=found)
 
 
-def _findings(cycle: CycleState) -> Iterator[Finding]:
+def _findings(cycle: CycleState) -> Iterator[AlertCondition]:
     own = "" if cycle.begun is None else cycle.begun.cycle
     for drop in heavy_drops_of(cycle):
         subject = f"round {drop.round} of {name_of(cycle)}"
-        yield Finding(CODE, f"{own}/{drop.phase}", subject, drop.summary, f"round {drop.round}")
+        yield AlertCondition(
+            CODE, f"{own}/{drop.phase}", subject, drop.summary, f"round {drop.round}"
+        )

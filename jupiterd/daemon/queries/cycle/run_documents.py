@@ -14,7 +14,7 @@ from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import is_whole
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.run_names import Named, meant
-from jupiterd.cycle.data.audit import Committed, RoundAudit, Trained, audit
+from jupiterd.cycle.data.audit import Committed, RoundAudit, RoundTraining, audit
 from jupiterd.cycle.data.instruction_rows import FORM_COUNT
 from jupiterd.daemon.catalog.audit_round import round_document
 from jupiterd.daemon.catalog.cycle_sources import purge_proofs
@@ -228,9 +228,11 @@ class _Beginnings:
         return (loaded.cursor, None) if loaded.round == round_number else (0, loaded.tokens)
 
 
-def _trained(run: CycleState) -> dict[int, Trained]:
+def _trained(run: CycleState) -> dict[int, RoundTraining]:
     seq_len = _seq_len(run)
-    return {number: Trained(fact.sequences, seq_len) for number, fact in run.manifests.items()}
+    return {
+        number: RoundTraining(fact.sequences, seq_len) for number, fact in run.manifests.items()
+    }
 
 
 def _seq_len(run: CycleState) -> int:

@@ -16,7 +16,7 @@ from jupiterd.cycle.base.drop_reason import DROP_REASONS_FILE, DropReason
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.text_rules.judgement import Judgement
 from jupiterd.errors import Bug
-from jupiterd.workers.samples.drop_files import KEPT_OF_REASON, shortened, write_drops
+from jupiterd.workers.samples.drop_files import STORED_OF_REASON, shortened, write_drops
 from jupiterd.workers.samples.sample_file import read_lines, read_samples
 
 Entry = tuple[str, str, Sample, Judgement]
@@ -46,7 +46,7 @@ class Drops:
         self.counts.update(("dropped", f"dropped.{reason}"))
         self._entries.setdefault(reason, [])
 
-    def add_kept(self, found: Iterable[tuple[Sample, Judgement]]) -> None:
+    def add_retained(self, found: Iterable[tuple[Sample, Judgement]]) -> None:
         """Keep of what another one kept; it has been counted there."""
         for sample, judgement in found:
             self._keep(sample, judgement)
@@ -66,12 +66,12 @@ class Drops:
         entries = self._entries.setdefault(judgement.reason, [])
         short = shortened(sample)
         entries.append((sample.id, short.to_json(), short, judgement))
-        if len(entries) > 2 * KEPT_OF_REASON:
+        if len(entries) > 2 * STORED_OF_REASON:
             entries[:] = _first(entries)
 
 
 def _first(entries: list[Entry]) -> list[Entry]:
-    return sorted(entries, key=itemgetter(0, 1))[:KEPT_OF_REASON]
+    return sorted(entries, key=itemgetter(0, 1))[:STORED_OF_REASON]
 
 
 def read_drops(folder: Path) -> Iterator[tuple[Sample, Judgement]]:

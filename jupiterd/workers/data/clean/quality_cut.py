@@ -54,9 +54,9 @@ class QualityCut:
             self._likeness = Likeness(self._reference, self._rest)
         return self._likeness is not None
 
-    def score(self, twins: Sequence[Sample], *, is_kept: bool) -> None:
+    def score(self, twins: Sequence[Sample], *, is_retained: bool) -> None:
         """Score the next text, unless it is left out anyway."""
-        is_judged = is_kept and self._likeness is not None and not self.is_reference(twins)
+        is_judged = is_retained and self._likeness is not None and not self.is_reference(twins)
         self._scores.append(self._score(twins[0].text) if is_judged else _UNJUDGED)
         self._is_real.append(twins[0].kind == "real")
 

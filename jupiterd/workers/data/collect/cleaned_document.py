@@ -22,7 +22,7 @@ MOST_CLEANED_HERE = 1 << 14
 Cleaning = Callable[[str, DocumentForm], str]
 
 
-class Extraction(Protocol):
+class LimitedExtraction(Protocol):
     """Reads documents within limits."""
 
     def read(self, form: str, data: bytes) -> Extracted:
@@ -30,7 +30,7 @@ class Extraction(Protocol):
         ...
 
 
-def within_limits(extraction: Extraction) -> Cleaning:
+def within_limits(extraction: LimitedExtraction) -> Cleaning:
     """Return how markup is cleaned that may be anything: at most as long as a document is read.
 
     What it returns raises UnreadableError where that isn't enough.

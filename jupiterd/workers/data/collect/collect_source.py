@@ -47,8 +47,8 @@ from jupiterd.workers.data.collect.purged_sources import PurgedAddresses, not_co
 from jupiterd.workers.data.collect.work_queue import WorkQueue, own_scratch
 from jupiterd.workers.data.collectors.collector import (
     UNREACHABLE_HINT,
+    CollectedDocument,
     Collector,
-    Document,
     Unchanged,
     Visit,
 )
@@ -219,9 +219,9 @@ def _samples(
             continue
         try:
             if isinstance(found, Unchanged):
-                kept = visit.previous.sample(found.uri)
-                if kept is not None:
-                    yield with_kind(kept, kept.source_uri, clean)
+                previous_sample = visit.previous.sample(found.uri)
+                if previous_sample is not None:
+                    yield with_kind(previous_sample, previous_sample.source_uri, clean)
             elif not params.policy.permits(found.license, found.uri):
                 visit.skips.add(found.uri, SkipReason.LICENSE)
             elif not _can_be_written(found):
@@ -233,7 +233,7 @@ def _samples(
             visit.skips.add(found.uri, error.reason, detail=f"its markup {detail}")
 
 
-def _can_be_written(found: Document) -> bool:
+def _can_be_written(found: CollectedDocument) -> bool:
     """Say whether it is Unicode: JSON can spell halves of characters, which no file can hold."""
     try:
         f"{found.text}{found.uri}{found.cluster_id}{found.revision}".encode()
@@ -243,7 +243,7 @@ def _can_be_written(found: Document) -> bool:
 
 
 def _sample(
-    found: Document,
+    found: CollectedDocument,
     collector: str,
     params: CollectParams,
     removed: Counter[str],

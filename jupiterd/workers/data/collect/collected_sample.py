@@ -9,11 +9,11 @@ from jupiterd.cycle.data.lineage import Sample, text_hash
 from jupiterd.cycle.text_rules.markup.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.secrets import cleaned
 from jupiterd.workers.data.collect.cleaned_document import Cleaning, with_kind
-from jupiterd.workers.data.collectors.collector import Document
+from jupiterd.workers.data.collectors.collector import CollectedDocument
 
 
 def collected_sample(
-    found: Document,
+    found: CollectedDocument,
     collector: str,
     language: str,
     source: str,

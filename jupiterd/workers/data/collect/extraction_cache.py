@@ -72,22 +72,22 @@ class ExtractionCache:
             if begun is not None:
                 return begun.result()
             return self._extractor.read(form, data, url, charset, name)
-        kept = self._queue.result(key)
-        if kept is None:
-            kept = self._done(begun, key, (form, data, url, charset, name))
-            self._queue.finish([(key, kept)])
-        return _unpacked(form, kept)
+        packed = self._queue.result(key)
+        if packed is None:
+            packed = self._done(begun, key, (form, data, url, charset, name))
+            self._queue.finish([(key, packed)])
+        return _unpacked(form, packed)
 
     def _done(
         self,
         begun: "Future[Extracted] | None",
         key: str,
-        asked: tuple[str, bytes, str, str, str],
+        request: tuple[str, bytes, str, str, str],
     ) -> bytes:
         if begun is None and self._queue.take(key).tries > self._max_tries:
             return _packed({"reason": str(SkipReason.GAVE_UP)})
         try:
-            found = self._extractor.read(*asked) if begun is None else begun.result()
+            found = self._extractor.read(*request) if begun is None else begun.result()
         except UnreadableError as error:
             return _packed({"reason": str(error.reason), "detail": error.detail})
         reason = {} if found.reason is None else {"reason": str(found.reason)}
@@ -102,8 +102,8 @@ def _packed(fields: dict[str, Any]) -> bytes:
     return cast("bytes", msgpack.packb(fields))
 
 
-def _unpacked(form: str, kept: bytes) -> Extracted:
-    fields = cast("dict[str, Any]", msgpack.unpackb(kept))
+def _unpacked(form: str, packed: bytes) -> Extracted:
+    fields = cast("dict[str, Any]", msgpack.unpackb(packed))
     reason = SkipReason(fields["reason"]) if "reason" in fields else None
     if "text" not in fields:
         raise UnreadableError(reason or SkipReason.BROKEN, detail=fields.get("detail", ""))

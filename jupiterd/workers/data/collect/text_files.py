@@ -26,12 +26,12 @@ from jupiterd.cycle.data.row_advice import row_advice
 from jupiterd.cycle.holdout.clusters import Path as ClusterPath
 from jupiterd.cycle.holdout.clusters import path_of_file
 from jupiterd.cycle.text_rules.secrets import cleaned
-from jupiterd.cycle.text_rules.text_form import Layout, text_form
+from jupiterd.cycle.text_rules.text_form import LineMeaning, text_form
 from jupiterd.errors import EmptySourceError, UsageError
 from jupiterd.path_text import path_text
-from jupiterd.workers.data.collectors.collector import Extraction
+from jupiterd.workers.data.collectors.collector import TextExtraction
 from jupiterd.workers.data.collectors.files import Walk
-from jupiterd.workers.data.collectors.other_files import is_no_document, lies_beside_pages
+from jupiterd.workers.data.collectors.other_files import is_among_pages, is_no_document
 from jupiterd.workers.data.extract.byte_account import CountedStream, Shares
 from jupiterd.workers.data.extract.decompression import UNPACKING_ERRORS, opened, unpacked_name
 from jupiterd.workers.data.extract.encodings import decoded
@@ -39,7 +39,7 @@ from jupiterd.workers.data.extractors.man import is_page
 from jupiterd.workers.data.skips import SkipCounts, SkipReason, UnreadableError
 from jupiterd.workers.data.tables.file_forms import form_of
 from jupiterd.workers.data.tables.file_rows import rows_in_file
-from jupiterd.workers.data.tables.table_rows import Row, is_table, json_list, text_in
+from jupiterd.workers.data.tables.table_rows import TableRow, is_table, json_list, text_in
 
 PIECE_BYTES = 1 << 20
 """A longer plain file becomes several documents, cut where a line ends."""
@@ -84,7 +84,7 @@ class TextFiles:
     """The documents below a path."""
 
     def __init__(
-        self, path: Path, field: str, extraction: Extraction, skips: SkipCounts | None = None
+        self, path: Path, field: str, extraction: TextExtraction, skips: SkipCounts | None = None
     ) -> None:
         """Take a folder or a file.
 
@@ -113,7 +113,7 @@ class TextFiles:
         files = self._files()
         found = 0
         for name, file in files:
-            has_pages = partial(lies_beside_pages, file, name)
+            has_pages = partial(is_among_pages, file, name)
             if file != self._path and is_no_document(unpacked_name(name), "", has_pages):
                 self.skips.add_other(_size_of(file))
                 continue
@@ -223,7 +223,7 @@ class TextFiles:
             self.skips.add(name, SkipReason.EMPTY)
         (self.skips.use if is_used else self.skips.lose)(shares.rest())
 
-    def _of_rows(self, name: str, rows: Iterator[Row]) -> Iterator[str]:
+    def _of_rows(self, name: str, rows: Iterator[TableRow]) -> Iterator[str]:
         for row in rows:
             try:
                 text = text_in(row, self._field)
@@ -234,9 +234,9 @@ class TextFiles:
                 self.skips.add(f"{name}#{row.number}", error.reason, error.size_bytes, error.detail)
                 continue
             self.skips.use(row.size_bytes)
-            yield text_form(text, Layout.PARAGRAPHS)
+            yield text_form(text, LineMeaning.PARAGRAPHS)
 
-    def _refuse_conversation(self, name: str, row: Row) -> None:
+    def _refuse_conversation(self, name: str, row: TableRow) -> None:
         if self._field == RowForm.TEXT and row_form(row.fields) in CONVERSATIONS:
             refuse_mixture(name, row.fields, row.number, RowForm.TEXT)
 

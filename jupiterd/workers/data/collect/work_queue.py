@@ -59,7 +59,7 @@ RETURNING key, payload, tries
 
 
 @dataclass(frozen=True)
-class Item:
+class LeasedItem:
     """One piece of work, leased."""
 
     key: str
@@ -94,7 +94,7 @@ class WorkQueue:
         with self._writing():
             self._insert(items)
 
-    def lease(self, count: int, *, is_begun: bool = True) -> list[Item]:
+    def lease(self, count: int, *, is_begun: bool = True) -> list[LeasedItem]:
         """Take up to so many items, oldest first; none where all are done or leased.
 
         Args:
@@ -107,15 +107,15 @@ class WorkQueue:
         }  # fmt: skip
         with self._writing():
             rows = self._database.execute(_LEASE, settings).fetchall()
-        return [Item(key, payload, tries) for _, key, payload, tries in sorted(rows)]
+        return [LeasedItem(key, payload, tries) for _, key, payload, tries in sorted(rows)]
 
-    def take(self, key: str) -> Item:
+    def take(self, key: str) -> LeasedItem:
         """Put and begin one item by its key, whoever had it; it mustn't be done already."""
         settings = {"now": self._clock(), "key": key}
         with self._writing():
             self._insert([(key, b"")])
             row = self._database.execute(_TAKE, settings).fetchone()
-        return Item(*row)
+        return LeasedItem(*row)
 
     def finish(
         self, results: Iterable[tuple[str, bytes]], more: Iterable[tuple[str, bytes]] = ()

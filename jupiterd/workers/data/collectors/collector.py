@@ -18,7 +18,7 @@ UNREACHABLE_HINT = "check the address, and this machine's way to it"
 
 
 @dataclass(frozen=True)
-class Document:
+class CollectedDocument:
     """A text that is new, or isn't what it was in the round before."""
 
     uri: str
@@ -45,10 +45,10 @@ class Unchanged:
     uri: str
 
 
-Found = Document | Unchanged
+Found = CollectedDocument | Unchanged
 
 
-class Extraction(Protocol):
+class TextExtraction(Protocol):
     """Takes text out of documents."""
 
     @property
@@ -75,7 +75,7 @@ class Visit:
     """A folder that outlives this process, should it be killed: the next try finds it again."""
     previous: PreviousRound
     """What the round before found."""
-    extraction: Extraction
+    extraction: TextExtraction
     skips: SkipLog
     progress: Progress
     pause: Callable[[float], None]

@@ -14,14 +14,14 @@ from jupiterd.cycle.domain.data_sources import FeedSource
 from jupiterd.errors import SourceUnreachableError
 from jupiterd.workers.data.collectors.collector import (
     UNREACHABLE_HINT,
-    Document,
+    CollectedDocument,
     Found,
     Unchanged,
     Visit,
 )
 from jupiterd.workers.data.collectors.web import found_in, manners_of
-from jupiterd.workers.data.crawl.crawler import Reach, crawled, to_ask_again
-from jupiterd.workers.data.crawl.fetcher import NO_ANSWER, Answer, Fetcher, normalised
+from jupiterd.workers.data.crawl.crawler import CrawlLimits, crawled, to_ask_again
+from jupiterd.workers.data.crawl.fetcher import NO_ANSWER, Fetcher, FetchResponse, normalised
 from jupiterd.workers.data.crawl.robots import MAX_REDIRECTS, Robots
 from jupiterd.workers.data.extract.extraction import extractor_of
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
@@ -99,7 +99,7 @@ class Feeds:
             elif visit.previous.has(uri, source_hash, extractor):
                 yield Unchanged(uri)
             else:
-                yield Document(
+                yield CollectedDocument(
                     uri=uri,
                     cluster_id=uri,
                     text=text,
@@ -114,7 +114,7 @@ class Feeds:
     def _followed(self, entries: list[Mapping[str, str]], visit: Visit) -> Iterator[Found]:
         source, self._scratch = self._source, visit.scratch
         links = sorted({entry["link"] for entry in entries if entry["link"]})
-        reach = Reach(lambda _url: True, source.max_entries, 0, source.max_bytes)
+        reach = CrawlLimits(lambda _url: True, source.max_entries, 0, source.max_bytes)
         for key, outcome in crawled(visit, reach, manners_of(source), links):
             found = found_in(key.partition(" ")[2], outcome, visit, source.license)
             if found is not None:
@@ -136,7 +136,9 @@ def _address(entry: Mapping[str, str]) -> str:
     return normalised(entry["link"]) or entry["id"]
 
 
-def _fetched(url: str, before: Mapping[str, Any], fetcher: Fetcher, robots: Robots) -> Answer:
+def _fetched(
+    url: str, before: Mapping[str, Any], fetcher: Fetcher, robots: Robots
+) -> FetchResponse:
     for _ in range(MAX_REDIRECTS):
         delay_s = robots.check(url)
         answer = fetcher.get(url, before["etag"], before["last_modified"], delay_s)

@@ -16,15 +16,15 @@ from blake3 import blake3
 
 from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.path_text import path_text
-from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
-from jupiterd.workers.data.collectors.other_files import is_no_document, lies_beside_pages
+from jupiterd.workers.data.collectors.collector import CollectedDocument, Found, Unchanged, Visit
+from jupiterd.workers.data.collectors.other_files import is_among_pages, is_no_document
 from jupiterd.workers.data.collectors.tables import in_one_form
 from jupiterd.workers.data.extract.decompression import unpacked_name, unpacked_within
 from jupiterd.workers.data.extract.extraction import extractor_of
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 from jupiterd.workers.data.tables.file_forms import form_of
 from jupiterd.workers.data.tables.file_rows import rows_in_file
-from jupiterd.workers.data.tables.table_rows import Row, is_table, json_list, text_in
+from jupiterd.workers.data.tables.table_rows import TableRow, is_table, json_list, text_in
 
 _LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
 
@@ -86,7 +86,7 @@ def _of_documents(files: Iterable[SourceFile], visit: Visit) -> Iterator[SourceF
     for file in files:
         path = file.path
         name = path_text(unpacked_name(file.name))
-        has_pages = partial(lies_beside_pages, path, file.name) if path is not None else _nowhere
+        has_pages = partial(is_among_pages, path, file.name) if path is not None else _nowhere
         if is_no_document(name, visit.language, has_pages):
             visit.skips.add_other(_size_of(path))
         else:
@@ -111,13 +111,13 @@ def _begun_ahead(files: Iterable[SourceFile], visit: Visit, bounds: Bounds) -> I
         yield from files
         return
     waiting: deque[tuple[SourceFile, int]] = deque()
-    held_bytes = 0
+    waiting_bytes = 0
     for file in islice(files, bounds.max_files + 1):
         waiting.append(_begun(file, visit, bounds))
-        held_bytes += waiting[-1][1]
-        while waiting and (len(waiting) > most or held_bytes > MAX_AHEAD_BYTES):
+        waiting_bytes += waiting[-1][1]
+        while waiting and (len(waiting) > most or waiting_bytes > MAX_AHEAD_BYTES):
             ready, size = waiting.popleft()
-            held_bytes -= size
+            waiting_bytes -= size
             yield ready
     for ready, _ in waiting:
         yield ready
@@ -172,7 +172,7 @@ def _may_be_list(file: SourceFile) -> bool:
 
 
 def _of_rows(
-    file: SourceFile, rows: Iterator[Row], visit: Visit, bounds: Bounds, stated: _Stated
+    file: SourceFile, rows: Iterator[TableRow], visit: Visit, bounds: Bounds, stated: _Stated
 ) -> Iterator[Found]:
     for row in rows:
         uri = f"{file.uri}#{row.number}"
@@ -186,7 +186,7 @@ def _of_rows(
         if visit.previous.has(uri, source_hash, ""):
             yield Unchanged(uri)
         else:
-            document = Document(
+            document = CollectedDocument(
                 uri=uri, cluster_id=file.cluster_id, text=text, source_hash=source_hash,
                 license=stated.license, revision=stated.revision, name="",
             )  # fmt: skip
@@ -218,7 +218,7 @@ def _found(file: SourceFile, data: bytes, visit: Visit, bounds: Bounds, stated: 
         raise UnreadableError(error.reason, len(data), error.detail) from error
     if extracted.reason is not None:
         raise UnreadableError(extracted.reason, len(data))
-    return Document(
+    return CollectedDocument(
         uri=file.uri,
         cluster_id=file.cluster_id,
         text=extracted.text,

@@ -14,7 +14,7 @@ from jupiterd.workers.data.collectors.table_files import files_below, size_of
 from jupiterd.workers.data.collectors.tables import PlacedRow, documents_of_rows
 from jupiterd.workers.data.extract.decompression import UNPACKING_ERRORS, opened, packing_of
 from jupiterd.workers.data.skips import SkipReason
-from jupiterd.workers.data.tables.table_rows import JSON_LINES, Row, rows_of
+from jupiterd.workers.data.tables.table_rows import JSON_LINES, TableRow, rows_of
 
 SUFFIXES = (".jsonl", ".ndjson")
 PACKED = ("", ".gz", ".zst")
@@ -67,5 +67,5 @@ class Jsonl:
             yield f"{place}#{row.number}", row
 
 
-def _lost(reason: SkipReason, size_bytes: int = 0) -> Row:
-    return Row({}, size_bytes, reason)
+def _lost(reason: SkipReason, size_bytes: int = 0) -> TableRow:
+    return TableRow({}, size_bytes, reason)

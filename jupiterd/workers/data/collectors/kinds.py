@@ -41,9 +41,9 @@ def _of_web(source: WebSource | FeedSource) -> Collector:
         from jupiterd.workers.data.collectors.feed import Feeds
 
         return Feeds(source)
-    from jupiterd.workers.data.collectors.web import Site
+    from jupiterd.workers.data.collectors.web import CrawledSite
 
-    return Site(source)
+    return CrawledSite(source)
 
 
 def _of_tables(

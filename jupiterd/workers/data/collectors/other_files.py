@@ -37,7 +37,7 @@ def is_no_document(name: str, language: str, has_pages: Callable[[], bool]) -> b
     return ending in _NO_DOCUMENT
 
 
-def lies_beside_pages(file: Path, name: str) -> bool:
+def is_among_pages(file: Path, name: str) -> bool:
     """Say whether there are web pages in a file's folder, or in one of those above it.
 
     name: the file's, relative to the source: what lies above that is nobody's business.

@@ -14,16 +14,16 @@ from jupiterd.cycle.base.licenses import LICENSE_PATTERN
 from jupiterd.cycle.domain.data_sources import HuggingFaceSource, JsonlSource, ParquetSource
 from jupiterd.cycle.domain.filters import is_code
 from jupiterd.cycle.text_rules.document_kind import document_kind
-from jupiterd.cycle.text_rules.text_form import Layout, text_form
-from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
+from jupiterd.cycle.text_rules.text_form import LineMeaning, text_form
+from jupiterd.workers.data.collectors.collector import CollectedDocument, Found, Unchanged, Visit
 from jupiterd.workers.data.extractors.layouts import layout_of_kind
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 from jupiterd.workers.data.tables.isolated_tables import TableLimits
-from jupiterd.workers.data.tables.table_rows import Row, text_in
+from jupiterd.workers.data.tables.table_rows import TableRow, text_in
 
 TableSource = HuggingFaceSource | JsonlSource | ParquetSource
 
-PlacedRow = tuple[str, Row]
+PlacedRow = tuple[str, TableRow]
 """Where it lies, and it."""
 
 
@@ -63,25 +63,25 @@ def documents_of_rows(
     visit.progress(number, number, "rows")
 
 
-def in_one_form(document: Document, language: str) -> Document:
+def in_one_form(document: CollectedDocument, language: str) -> CollectedDocument:
     """Return a row's document with its lines as rules count them; of code they stay."""
     found = document_kind(document.name or "", document.text)
-    layout = Layout.VERBATIM if is_code(language) else layout_of_kind(found)
+    layout = LineMeaning.VERBATIM if is_code(language) else layout_of_kind(found)
     return replace(document, text=text_form(document.text, layout))
 
 
 def _document(
     place: str,
     number: int,
-    row: Row,
+    row: TableRow,
     source: TableSource,
     revision: str,
-) -> Document:
+) -> CollectedDocument:
     text = text_in(row, source.field)
     if len(text) > source.max_document_bytes:
         raise UnreadableError(SkipReason.TOO_LARGE, row.size_bytes)
     page = _field_text(row.fields, source.uri_field)
-    return Document(
+    return CollectedDocument(
         uri=f"{page}#{number}" if page else place,  # several rows may be of one page
         cluster_id=_field_text(row.fields, source.cluster_field) or page or place,
         text=text,

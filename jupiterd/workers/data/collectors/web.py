@@ -13,17 +13,17 @@ from jupiterd.cycle.domain.data_sources import FeedSource, WebSource
 from jupiterd.errors import SourceUnreachableError
 from jupiterd.workers.data.collectors.collector import (
     UNREACHABLE_HINT,
-    Document,
+    CollectedDocument,
     Found,
     Unchanged,
     Visit,
 )
-from jupiterd.workers.data.crawl.crawler import Outcome, Reach, crawled, to_ask_again
+from jupiterd.workers.data.crawl.crawler import CrawlLimits, FetchOutcome, crawled, to_ask_again
 from jupiterd.workers.data.crawl.fetcher import Manners, normalised
 from jupiterd.workers.data.skips import SkipReason
 
 
-class Site:
+class CrawledSite:
     """A site, or several."""
 
     collector = "web@2"
@@ -40,18 +40,18 @@ class Site:
             SourceUnreachableError: nobody answers at any of them.
         """
         source, self._scratch = self._source, visit.scratch
-        reach = Reach(_within(source), source.max_pages, source.max_depth, source.max_bytes)
+        reach = CrawlLimits(_within(source), source.max_pages, source.max_depth, source.max_bytes)
         outcomes = crawled(visit, reach, manners_of(source), source.urls, source.sitemaps)
-        asked, heard = 0, 0
+        requests, answers = 0, 0
         for key, outcome in outcomes:
             url = key.partition(" ")[2]
-            asked, heard = asked + 1, heard + (not outcome.is_unheard)
+            requests, answers = requests + 1, answers + (not outcome.is_unheard)
             found = found_in(url, outcome, visit, source.license)
-            if isinstance(found, Document):
+            if isinstance(found, CollectedDocument):
                 yield _clustered(found, source.cluster_depth)
             elif found is not None:
                 yield found
-        if asked and not heard:
+        if requests and not answers:
             raise SourceUnreachableError(f"{self.name} can't be reached", UNREACHABLE_HINT)
 
     def state(self) -> Iterator[Mapping[str, Any]]:
@@ -69,7 +69,7 @@ def manners_of(source: WebSource | FeedSource) -> Manners:
     )
 
 
-def found_in(url: str, outcome: Outcome, visit: Visit, license_id: str) -> Found | None:
+def found_in(url: str, outcome: FetchOutcome, visit: Visit, license_id: str) -> Found | None:
     """Return the document of an outcome; record why there is none."""
     if visit.purged.leaves_out(url, visit.skips):
         return None
@@ -79,7 +79,7 @@ def found_in(url: str, outcome: Outcome, visit: Visit, license_id: str) -> Found
         return Unchanged(url)
     if not outcome.text:
         return None
-    return Document(
+    return CollectedDocument(
         uri=url,
         cluster_id=url,
         text=outcome.text,
@@ -92,7 +92,7 @@ def found_in(url: str, outcome: Outcome, visit: Visit, license_id: str) -> Found
     )
 
 
-def _clustered(found: Document, depth: int) -> Document:
+def _clustered(found: CollectedDocument, depth: int) -> CollectedDocument:
     parts = urlsplit(found.uri)
     folders = [part for part in parts.path.split("/") if part][:depth]
     return replace(found, cluster_id="/".join([parts.netloc, *folders]))

@@ -14,12 +14,12 @@ from typing import Any, Self, cast
 import msgpack
 from blake3 import blake3
 
-from jupiterd.workers.data.collect.work_queue import Item, WorkQueue
+from jupiterd.workers.data.collect.work_queue import LeasedItem, WorkQueue
 from jupiterd.workers.data.collectors.collector import Visit
 from jupiterd.workers.data.crawl.fetcher import (
     NO_ANSWER,
-    Answer,
     Fetcher,
+    FetchResponse,
     Manners,
     form_of,
     gunzipped,
@@ -32,7 +32,7 @@ from jupiterd.workers.data.skips import SkipReason, UnreadableError
 MAX_TRIES = 3
 """A page over which this worker was ended so often is given up."""
 
-_ASKED_IN_TROUBLE = 2
+_TRIES_IN_TROUBLE = 2
 """So often a page is asked for that can't be had just now, the last time after all others."""
 
 MAX_REDIRECTS = 5
@@ -48,7 +48,7 @@ _PAGE, _SITEMAP = "page", "sitemap"
 
 
 @dataclass(frozen=True)
-class Reach:
+class CrawlLimits:
     """How far a crawl goes."""
 
     includes: Callable[[str], bool]
@@ -58,7 +58,7 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class Place:
+class CrawlAddress:
     """An address to be fetched."""
 
     kind: str
@@ -77,7 +77,7 @@ class Place:
         return self.key, cast("bytes", msgpack.packb([self.depth, self.hops]))
 
     @classmethod
-    def of(cls, item: Item) -> Self:
+    def of(cls, item: LeasedItem) -> Self:
         """Return the place of an item."""
         kind, _, url = item.key.partition(" ")
         depth, hops = cast("list[int]", msgpack.unpackb(item.payload))
@@ -85,7 +85,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FetchOutcome:
     """What came of an address; absent fields are empty."""
 
     text: str = ""
@@ -147,7 +147,7 @@ class Crawler:
     """One crawl; its outcomes can be read once it has run."""
 
     queue: WorkQueue
-    reach: Reach
+    reach: CrawlLimits
     visit: Visit
     fetcher: Fetcher
     robots: Robots
@@ -164,7 +164,7 @@ class Crawler:
             self.done += 1
             self.pages += outcome.was_counted
             self.fetcher.read_bytes += outcome.read_bytes
-        for _ in range(_ASKED_IN_TROUBLE):
+        for _ in range(_TRIES_IN_TROUBLE):
             self.fetcher.ask_silent_hosts()
             self.queue.release()  # held by who has been killed, or by what was postponed
             self._go_on()
@@ -172,12 +172,14 @@ class Crawler:
     def _go_on(self) -> None:
         while items := self.queue.lease(_BATCH, is_begun=False):
             # Hosts whose turn has come are asked first, so that none waits for another's pause.
-            places = sorted(map(Place.of, items), key=lambda place: self.fetcher.wait_s(place.url))
+            places = sorted(
+                map(CrawlAddress.of, items), key=lambda place: self.fetcher.wait_s(place.url)
+            )
             for place in places:
                 self._do(place)
                 self.visit.progress(self.done, max(self.done + 1, self.queue.size()), "pages")
 
-    def _do(self, place: Place) -> None:
+    def _do(self, place: CrawlAddress) -> None:
         pages, read_bytes = self.pages, self.fetcher.read_bytes
         outcome = self._outcome(place, self.queue.take(place.key).tries)
         if outcome is None:
@@ -191,12 +193,12 @@ class Crawler:
         self.queue.finish([(place.key, outcome.packed())], self._further(place, outcome))
         self.done += 1
 
-    def outcomes(self) -> Iterator[tuple[str, Outcome]]:
+    def outcomes(self) -> Iterator[tuple[str, FetchOutcome]]:
         """Yield what came of each key, in their order."""
         for key, value in self.queue.results():
-            yield key, Outcome.of(value)
+            yield key, FetchOutcome.of(value)
 
-    def _outcome(self, place: Place, tries: int) -> Outcome | None:
+    def _outcome(self, place: CrawlAddress, tries: int) -> FetchOutcome | None:
         """Return what came of it; None where it is to be asked for once more."""
         known = _known(self.visit.previous.state_of(place.key))
         try:
@@ -204,13 +206,13 @@ class Crawler:
             return self._fetched(place, known)
         except UnreadableError as error:
             if error.reason in NO_ANSWER:
-                if tries < _ASKED_IN_TROUBLE:
+                if tries < _TRIES_IN_TROUBLE:
                     return None
                 if self.visit.previous.sample(place.url) is not None:
-                    return self._kept(known, str(error.reason))
-            return Outcome(reason=str(error.reason))
+                    return self._unchanged(known, str(error.reason))
+            return FetchOutcome(reason=str(error.reason))
 
-    def _check(self, place: Place, tries: int) -> None:
+    def _check(self, place: CrawlAddress, tries: int) -> None:
         if self.visit.purged.has(place.url):
             raise UnreadableError(SkipReason.PURGED)
         if tries > MAX_TRIES:
@@ -226,23 +228,23 @@ class Crawler:
                 raise UnreadableError(SkipReason.TOO_MANY)
             self.pages += 1
 
-    def _fetched(self, place: Place, known: _Known) -> Outcome:
+    def _fetched(self, place: CrawlAddress, known: _Known) -> FetchOutcome:
         delay_s = self.robots.check(place.url)
         answer = self.fetcher.get(place.url, known.etag, known.last_modified, delay_s)
         if answer.is_unchanged:
-            return self._kept(known)
+            return self._unchanged(known)
         if answer.is_redirect:
             target = normalised(answer.location)
             if not target:
                 raise UnreadableError(SkipReason.OUT_OF_BOUNDS)
-            return Outcome(redirect=target)
+            return FetchOutcome(redirect=target)
         if answer.status != 200:
             gone = 400 <= answer.status < 500 and answer.status not in {408, 429}
             raise UnreadableError(SkipReason.REFUSED if gone else SkipReason.UNREACHABLE)
         return self._read_sitemap(answer) if place.kind == _SITEMAP else self._read_page(answer)
 
-    def _kept(self, known: _Known, trouble: str = "") -> Outcome:
-        return Outcome(
+    def _unchanged(self, known: _Known, trouble: str = "") -> FetchOutcome:
+        return FetchOutcome(
             is_unchanged=True,
             trouble=trouble,
             reason=known.reason,
@@ -252,19 +254,19 @@ class Crawler:
             sitemaps=known.sitemaps,
         )
 
-    def _read_sitemap(self, answer: Answer) -> Outcome:
+    def _read_sitemap(self, answer: FetchResponse) -> FetchOutcome:
         data = answer.body
         if data.startswith(b"\x1f\x8b"):
             data = gunzipped(data, 50 << 20)  # the protocol allows 50 MB
         sitemap = self.visit.extraction.read("sitemap", data, answer.url).metadata
-        return Outcome(
+        return FetchOutcome(
             etag=answer.etag,
             last_modified=answer.last_modified,
             links=sitemap["pages"],
             sitemaps=sitemap["sitemaps"],
         )
 
-    def _read_page(self, answer: Answer) -> Outcome:
+    def _read_page(self, answer: FetchResponse) -> FetchOutcome:
         source_hash = blake3(answer.body).hexdigest()
         try:
             found = self.visit.extraction.read(
@@ -272,7 +274,7 @@ class Crawler:
             )
         except UnreadableError as error:
             found = Extracted("", "", {}, error.reason)
-        return Outcome(
+        return FetchOutcome(
             text=found.text,
             reason=str(found.reason or ""),
             source_hash=source_hash,
@@ -284,19 +286,19 @@ class Crawler:
             links=found.metadata.get("links", ()),
         )
 
-    def _further(self, place: Place, outcome: Outcome) -> Iterable[tuple[str, bytes]]:
+    def _further(self, place: CrawlAddress, outcome: FetchOutcome) -> Iterable[tuple[str, bytes]]:
         """Return the items that follow from what came of one."""
         if outcome.redirect:
-            further = Place(place.kind, outcome.redirect, place.depth, place.hops + 1)
+            further = CrawlAddress(place.kind, outcome.redirect, place.depth, place.hops + 1)
             return [further.packed()]
         if self.queue.size() > self.reach.max_pages * KNOWN_PER_PAGE + _BATCH:
             return []
-        sitemaps = [Place(_SITEMAP, url) for url in _all_normalised(outcome.sitemaps)]
+        sitemaps = [CrawlAddress(_SITEMAP, url) for url in _all_normalised(outcome.sitemaps)]
         depth = place.depth + (place.kind == _PAGE)
         if depth > self.reach.max_depth:
             return [found.packed() for found in sitemaps]
         pages = [
-            Place(_PAGE, url, depth)
+            CrawlAddress(_PAGE, url, depth)
             for url in _all_normalised(outcome.links)
             if self.reach.includes(url)
         ]
@@ -304,15 +306,19 @@ class Crawler:
 
 
 def crawled(
-    visit: Visit, reach: Reach, manners: Manners, pages: Iterable[str], sitemaps: Iterable[str] = ()
-) -> Iterator[tuple[str, Outcome]]:
+    visit: Visit,
+    reach: CrawlLimits,
+    manners: Manners,
+    pages: Iterable[str],
+    sitemaps: Iterable[str] = (),
+) -> Iterator[tuple[str, FetchOutcome]]:
     """Crawl from there, going on where a killed worker was; yield what came of each address.
 
     They come in the order of their keys, `page URL` and `sitemap URL`.
     """
     with WorkQueue(visit.scratch / _QUEUE_FILE) as queue, Fetcher(manners, visit.pause) as fetcher:
-        queue.put(Place(_SITEMAP, url).packed() for url in _all_normalised(sitemaps))
-        queue.put(Place(_PAGE, url).packed() for url in _all_normalised(pages))
+        queue.put(CrawlAddress(_SITEMAP, url).packed() for url in _all_normalised(sitemaps))
+        queue.put(CrawlAddress(_PAGE, url).packed() for url in _all_normalised(pages))
         crawl = Crawler(queue, reach, visit, fetcher, Robots(fetcher))
         crawl.run()
         yield from crawl.outcomes()
@@ -322,7 +328,7 @@ def to_ask_again(scratch: Path) -> Iterator[Mapping[str, Any]]:
     """Yield what the next round needs to ask what was crawled there whether it has changed."""
     with WorkQueue(scratch / _QUEUE_FILE) as queue:
         for key, value in queue.results():
-            outcome = Outcome.of(value)
+            outcome = FetchOutcome.of(value)
             if outcome.etag or outcome.last_modified:
                 yield outcome.state(key)
 

@@ -39,7 +39,7 @@ MAX_HOSTS = 64
 
 
 @dataclass(frozen=True)
-class Answer:
+class FetchResponse:
     """What a server said."""
 
     status: int
@@ -90,7 +90,7 @@ class Fetcher:
 
     def get(
         self, url: str, etag: str = "", last_modified: str = "", delay_s: float = 0.0
-    ) -> Answer:
+    ) -> FetchResponse:
         """Ask for a page, once this host's turn has come, unless it has stopped answering.
 
         Args:
@@ -115,7 +115,7 @@ class Fetcher:
         if last_modified:
             headers["If-Modified-Since"] = last_modified
         try:
-            answer = self._asked(url, headers)
+            answer = self._request(url, headers)
         except UnreadableError as error:
             self._count(url, is_answered=error.reason not in NO_ANSWER)
             raise
@@ -132,7 +132,7 @@ class Fetcher:
         else:
             self._unanswered[_host_of(url)] += 1
 
-    def _asked(self, url: str, headers: Mapping[str, str]) -> Answer:
+    def _request(self, url: str, headers: Mapping[str, str]) -> FetchResponse:
         try:
             return self._answer(httpx.Request("GET", url, headers=headers), url)
         except httpx.TimeoutException as error:
@@ -162,7 +162,7 @@ class Fetcher:
         if rang.is_set():  # a body of no told length seems to have ended in order
             raise UnreadableError(SkipReason.TIMED_OUT)
 
-    def _answer(self, request: httpx.Request, url: str) -> Answer:
+    def _answer(self, request: httpx.Request, url: str) -> FetchResponse:
         with self._bell(request.url.host):
             response = self._sent(request)
             try:
@@ -172,7 +172,7 @@ class Fetcher:
                 response.close()
         content_type, charset = _type_of(response.headers.get("Content-Type", ""))
         location = response.headers.get("Location", "")
-        return Answer(
+        return FetchResponse(
             status=response.status_code,
             url=url,
             body=body,
@@ -321,7 +321,7 @@ FORMS: Mapping[str, str] = {
 }
 
 
-def form_of(answer: Answer) -> str:
+def form_of(answer: FetchResponse) -> str:
     """Return how the body is read: by what the server says, or else by how it begins.
 
     Raises:

@@ -154,7 +154,7 @@ class Repository:
             try:
                 addresses = checked_addresses(host, port, allow_private=self.allow_private)
             except UnreadableError as error:
-                raise _not_asked(self.url, error.reason) from error
+                raise _refusal(self.url, error.reason) from error
             settings.append(f"http.curloptResolve={host}:{port}:{','.join(addresses)}")
         return tuple(word for one in settings for word in ("-c", one))
 
@@ -204,11 +204,11 @@ class BlobReader:
         Raises:
             UnreadableError: git can't read it.
         """
-        asked, answered = self._process.stdin, self._process.stdout
-        if asked is None or answered is None:
+        commands, answered = self._process.stdin, self._process.stdout
+        if commands is None or answered is None:
             raise UnreadableError(SkipReason.UNREADABLE)
-        asked.write(blob.encode() + b"\n")
-        asked.flush()
+        commands.write(blob.encode() + b"\n")
+        commands.flush()
         head = answered.readline().split()
         if len(head) != 3:
             raise UnreadableError(SkipReason.VANISHED)
@@ -232,7 +232,7 @@ def _split_at_zero(stream: IO[bytes]) -> Iterator[bytes]:
         yield from entries
 
 
-def _not_asked(url: str, reason: SkipReason) -> EmptySourceError | SourceUnreachableError:
+def _refusal(url: str, reason: SkipReason) -> EmptySourceError | SourceUnreachableError:
     if reason is SkipReason.PRIVATE_ADDRESS:
         return EmptySourceError(
             f"{url} lies on this machine or its local network",

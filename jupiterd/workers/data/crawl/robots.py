@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from protego import Protego
 
-from jupiterd.workers.data.crawl.fetcher import USER_AGENT, Answer, Fetcher, normalised
+from jupiterd.workers.data.crawl.fetcher import USER_AGENT, Fetcher, FetchResponse, normalised
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_BYTES = 512 * 1024
@@ -57,7 +57,7 @@ class Robots:
         text = answer.body[:MAX_BYTES].decode("utf-8", "replace")
         return Protego.parse(text if answer.status == 200 else "")
 
-    def _followed(self, url: str) -> Answer:
+    def _followed(self, url: str) -> FetchResponse:
         answer = self._fetcher.get(url)
         for _ in range(MAX_REDIRECTS):
             if not answer.is_redirect or not normalised(answer.location):

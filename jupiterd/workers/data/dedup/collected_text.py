@@ -21,7 +21,7 @@ class CollectedText:
     documents: list[Collected]
     sources: list[str]
     """Of each document the name of its source."""
-    held_before: frozenset[int]
+    held_out_before: frozenset[int]
     """Groups of what was held out before."""
 
     @property
@@ -33,7 +33,7 @@ class CollectedText:
     def of(
         cls,
         samples: Iterable[Sample],
-        held_before: Sequence[Sample] = (),
+        held_out_before: Sequence[Sample] = (),
         *,
         is_code: bool,
         progress: Progress = silent,
@@ -41,7 +41,7 @@ class CollectedText:
         """Look at samples, which come by their ids, beside those that were held out before."""
         near = NearDuplicates(is_code=is_code)
         number_of: dict[str, int] = {}
-        for sample in held_before:
+        for sample in held_out_before:
             number_of[sample.id] = len(number_of)
             near.add(sample.text)
         held = count = len(number_of)

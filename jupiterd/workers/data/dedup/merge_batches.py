@@ -27,7 +27,7 @@ from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.data.purge import Purge
 from jupiterd.cycle.domain.domain import Quality
 from jupiterd.cycle.domain.filters import is_code
-from jupiterd.cycle.text_rules.decontamination import Holdout
+from jupiterd.cycle.text_rules.decontamination import HeldOutIndex
 from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.drops import Drops, read_drops
@@ -40,7 +40,7 @@ from jupiterd.workers.samples.sample_file import SampleWriter, read_all
 
 
 @dataclass(frozen=True)
-class Batches:
+class RoundBatches:
     """What a round has to choose from."""
 
     clean: Sequence[Path]
@@ -51,7 +51,7 @@ class Batches:
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    batches = Batches(
+    batches = RoundBatches(
         task.inputs_named("clean"),
         task.inputs_named("dropped"),
         task.inputs_named("holdout"),
@@ -65,13 +65,13 @@ def run(task: Task) -> TaskFinished:
 
 
 def unite(
-    batches: Batches,
+    batches: RoundBatches,
     output_dir: Path,
     language: str,
     progress: Progress = silent,
     quality: Quality | None = None,
 ) -> dict[str, float]:
-    """Write `kept` and `dropped` below `output_dir`; return counts.
+    """Write `retained` and `dropped` below `output_dir`; return counts.
 
     Also how many were dropped for each reason, and left out of each purged source.
 
@@ -81,11 +81,11 @@ def unite(
     drops = Drops()
     left_out = _purge(batches, drops)
     for folder in batches.dropped:
-        drops.add_kept(each for each in read_drops(folder) if not batches.purge.hit(each[0]))
+        drops.add_retained(each for each in read_drops(folder) if not batches.purge.hit(each[0]))
     cut = QualityCut(quality, language)
     choice = _choose(batches, language, cut, progress)
     _judge(batches, choice, cut, progress)
-    kept: Counter[str] = Counter({"kept": 0, "kept_real": 0, "kept_synthetic": 0})
+    retained: Counter[str] = Counter({"kept": 0, "kept_real": 0, "kept_synthetic": 0})
     with SampleWriter(output_dir / "kept") as writer:
         for number, twins in enumerate(_by_text(batches)):
             sample = cut.marked(number, twins[0])
@@ -94,20 +94,20 @@ def unite(
                 drops.add(twin, DropReason.DUPLICATE)
             if reason is None:
                 writer.add(choice.marked(number, sample))
-                kept.update(("kept", f"kept_{sample.kind}"))
+                retained.update(("kept", f"kept_{sample.kind}"))
             else:
                 drops.add(sample, reason)
             progress(choice.texts + number + 1, 2 * choice.texts, "samples")
-    if not kept["kept_real"]:
+    if not retained["kept_real"]:
         raise EmptySourceError(
             f"the filters left no real text: {drops.reasons() or 'there was none'}",
             NOTHING_LEFT_HINT,
         )
     drops.write(output_dir / "dropped")
-    return {**kept, **drops.counts, **left_out, **cut.counts()}
+    return {**retained, **drops.counts, **left_out, **cut.counts()}
 
 
-def _purge(batches: Batches, drops: Drops) -> dict[str, float]:
+def _purge(batches: RoundBatches, drops: Drops) -> dict[str, float]:
     """Find out what is purged, before it could hide another source's copy; count it by source."""
     purge = batches.purge
     if not purge.sources:
@@ -121,7 +121,7 @@ def _purge(batches: Batches, drops: Drops) -> dict[str, float]:
     return {f"{LEFT_OUT_COUNT}{source}": hits[source] for source in purge.sources}
 
 
-def _by_text(batches: Batches) -> Iterator[list[Sample]]:
+def _by_text(batches: RoundBatches) -> Iterator[list[Sample]]:
     """Yield the samples of each text, the one that is kept before its equals."""
     left = batches.purge.left(merged(batches.clean))
     for _, twins in groupby(left, key=attrgetter("id")):
@@ -161,9 +161,9 @@ _REFERENCE, _REAL, _SYNTHETIC = range(3)
 """Which of nearly equal texts is kept rather."""
 
 
-def _choose(batches: Batches, language: str, cut: QualityCut, progress: Progress) -> _Choice:
+def _choose(batches: RoundBatches, language: str, cut: QualityCut, progress: Progress) -> _Choice:
     held_out_ids = {sample.id for sample in read_all(batches.holdout)}
-    holdout = Holdout(sample.text for sample in read_all(batches.holdout))
+    holdout = HeldOutIndex(sample.text for sample in read_all(batches.holdout))
     near = NearDuplicates(is_code=is_code(language))
     ranks, is_held_out = bytearray(), bytearray()
     for number, twins in enumerate(_by_text(batches), 1):
@@ -180,11 +180,11 @@ def _choose(batches: Batches, language: str, cut: QualityCut, progress: Progress
     return _Choice(near.groups(), ranks, is_held_out)
 
 
-def _judge(batches: Batches, choice: _Choice, cut: QualityCut, progress: Progress) -> None:
+def _judge(batches: RoundBatches, choice: _Choice, cut: QualityCut, progress: Progress) -> None:
     """Score the texts that are kept so far, where the domain asks for that."""
     if not cut.begin_scoring():
         return
     for number, twins in enumerate(_by_text(batches)):
-        cut.score(twins, is_kept=choice.reason(number) is None)
+        cut.score(twins, is_retained=choice.reason(number) is None)
         progress(choice.texts, 2 * choice.texts, "samples")
     cut.end_scoring()

@@ -28,12 +28,12 @@ class Shares:
     def __init__(self, seen: Callable[[], int]) -> None:
         """Take what says how many they are."""
         self._seen = seen
-        self._given = 0
+        self._handed_out = 0
 
     def of(self, size: int) -> int:
         """Return how many go to what is about so large."""
-        share = max(0, min(size, self._seen() - self._given))
-        self._given += share
+        share = max(0, min(size, self._seen() - self._handed_out))
+        self._handed_out += share
         return share
 
     def rest(self) -> int:

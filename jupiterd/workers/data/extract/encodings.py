@@ -102,7 +102,7 @@ def decoded(data: bytes, charset: str = "", language: str = "") -> str:
     Raises:
         UnreadableError: it is no text in any encoding.
     """
-    found = (decode(data) for decode in _WAYS)
+    found = (decode(data) for decode in _DETECTORS)
     text = next((text for text in found if text is not None), None)
     if text is None:
         text = _declared(data, charset)
@@ -169,7 +169,7 @@ def _utf_8(data: bytes) -> str | None:
     return _strict(data, "utf-8")
 
 
-_WAYS = (_marked, _utf_16, _utf_8)
+_DETECTORS = (_marked, _utf_16, _utf_8)
 """Those that need no word of anybody."""
 
 

@@ -38,7 +38,7 @@ EXTRACTORS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Limits:
+class ExtractionLimits:
     """What one document may cost."""
 
     memory_bytes: int = 2 << 30
@@ -90,7 +90,7 @@ class _IdleError(TimeoutError):
 class Extractor:
     """Takes text out of one document after the other; a context manager."""
 
-    def __init__(self, limits: Limits | None = None, language: str = "") -> None:
+    def __init__(self, limits: ExtractionLimits | None = None, language: str = "") -> None:
         """Start nothing yet.
 
         Args:
@@ -98,7 +98,7 @@ class Extractor:
             language: what most of them are written in, such as `es`.
         """
         self._language = language
-        self._limits = limits or Limits()
+        self._limits = limits or ExtractionLimits()
         self._process: subprocess.Popen[bytes] | None = None
         self._link: socket.socket | None = None
         self._done = 0
@@ -140,10 +140,10 @@ class Extractor:
         """Return what comes of a document; one that a busy machine kept waiting is begun again."""
         for _ in range(self._limits.tries - 1):
             try:
-                return self._asked(order)
+                return self._request(order)
             except _TooLateError:
                 continue
-        return self._asked(order)
+        return self._request(order)
 
     def stop(self) -> None:
         """End the process, also under a document that another thread waits for: it has crashed."""
@@ -152,7 +152,7 @@ class Extractor:
         if process is not None:
             process.kill()
 
-    def _asked(self, order: Mapping[str, Any]) -> dict[str, Any]:
+    def _request(self, order: Mapping[str, Any]) -> dict[str, Any]:
         if self._done >= self._limits.documents:
             self._end()
         link = self._started()

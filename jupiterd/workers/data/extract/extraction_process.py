@@ -24,7 +24,7 @@ from typing import Any, cast
 
 import msgpack
 
-from jupiterd.cycle.text_rules.text_form import Layout, printed_paragraphs, text_form
+from jupiterd.cycle.text_rules.text_form import LineMeaning, printed_paragraphs, text_form
 from jupiterd.workers.data.extractors.layouts import layout_of
 from jupiterd.workers.data.extractors.raw_document import RawDocument
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
@@ -48,11 +48,11 @@ FORMS: Mapping[str, tuple[str, str]] = {
 }
 """Form of a document -> the module and the function that read it."""
 
-MADE_BETWEEN_COLLECTIONS = 100_000
+OBJECTS_BETWEEN_COLLECTIONS = 100_000
 """Objects, of which a page of a usual size leaves a few hundred: Python itself looks for cycles
 among all that is in use after every 700, which takes time and finds next to nothing."""
 
-_GIVEN = tuple(field.name for field in fields(RawDocument))
+_RAW_FIELDS = tuple(field.name for field in fields(RawDocument))
 _PR_SET_PDEATHSIG = 1
 
 
@@ -65,7 +65,7 @@ def main(memory_bytes: int) -> None:
     limit(resource.RLIMIT_CORE, 0)
     limit(resource.RLIMIT_FSIZE, 0)
     limit(resource.RLIMIT_AS, memory_bytes)
-    gc.set_threshold(MADE_BETWEEN_COLLECTIONS)
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     link = socket.socket(fileno=os.dup(0))
     while (body := receive(link)) is not None:
         order = cast("dict[str, Any]", msgpack.unpackb(body))
@@ -75,7 +75,7 @@ def main(memory_bytes: int) -> None:
 
 def _answer(order: Mapping[str, Any]) -> Mapping[str, Any]:
     module, function = FORMS[order["form"]]
-    given = RawDocument(**{name: order[name] for name in _GIVEN})
+    given = RawDocument(**{name: order[name] for name in _RAW_FIELDS})
     try:
         read = getattr(importlib.import_module(module), function)
         return _in_one_form(order["form"], given.name, read(given))
@@ -94,10 +94,10 @@ def _in_one_form(form: str, name: str, found: Mapping[str, Any]) -> Mapping[str,
     return {**found, "text": _formed(text, layout_of(form, name, text))} if text else found
 
 
-def _formed(text: str, layout: Layout) -> str:
+def _formed(text: str, layout: LineMeaning) -> str:
     """Return the text in the one form of its layout; printed pages as Markdown has paragraphs."""
     formed = text_form(text, layout)
-    return printed_paragraphs(formed) if layout is Layout.PDF else formed
+    return printed_paragraphs(formed) if layout is LineMeaning.PDF else formed
 
 
 def receive(link: socket.socket) -> bytes | None:

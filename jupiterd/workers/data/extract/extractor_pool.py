@@ -9,13 +9,15 @@ from types import TracebackType
 from typing import Self
 
 from jupiterd.processor_limits import usable_cores
-from jupiterd.workers.data.extract.extraction import Extracted, Extractor, Limits
+from jupiterd.workers.data.extract.extraction import Extracted, ExtractionLimits, Extractor
 
 
 class ExtractorPool:
     """Takes text out of many documents; a context manager. Processes start when they are needed."""
 
-    def __init__(self, language: str = "", limits: Limits | None = None, cores: int = 0) -> None:
+    def __init__(
+        self, language: str = "", limits: ExtractionLimits | None = None, cores: int = 0
+    ) -> None:
         """Start nothing yet.
 
         Args:

@@ -13,23 +13,23 @@ from jupiterd.cycle.text_rules.document_kind import (
     DocumentKind,
     document_kind,
 )
-from jupiterd.cycle.text_rules.text_form import Layout
+from jupiterd.cycle.text_rules.text_form import LineMeaning
 
-_OF_FORMS: Mapping[str, Layout] = {
-    "pdf": Layout.PDF,
-    "notebook": Layout.MARKDOWN,
-    "tex": Layout.MARKDOWN,
+_OF_FORMS: Mapping[str, LineMeaning] = {
+    "pdf": LineMeaning.PDF,
+    "notebook": LineMeaning.MARKDOWN,
+    "tex": LineMeaning.MARKDOWN,
 }
 """Other readers write a paragraph on each line."""
 
-_OF_MARKUP: Mapping[str, Layout] = {
-    MARKDOWN: Layout.MARKDOWN,
-    RST: Layout.RST,
-    ASCIIDOC: Layout.ASCIIDOC,
+_OF_MARKUP: Mapping[str, LineMeaning] = {
+    MARKDOWN: LineMeaning.MARKDOWN,
+    RST: LineMeaning.RST,
+    ASCIIDOC: LineMeaning.ASCIIDOC,
 }
 
 
-def layout_of(form: str, name: str, text: str) -> Layout:
+def layout_of(form: str, name: str, text: str) -> LineMeaning:
     """Return what the lines of a text mean.
 
     Args:
@@ -38,16 +38,16 @@ def layout_of(form: str, name: str, text: str) -> Layout:
         text: as it was read.
     """
     if form == "man":
-        return Layout.MARKDOWN if text.startswith("# ") else layout_of("text", name, text)
+        return LineMeaning.MARKDOWN if text.startswith("# ") else layout_of("text", name, text)
     if form != "text":
-        return _OF_FORMS.get(form, Layout.PARAGRAPHS)
+        return _OF_FORMS.get(form, LineMeaning.PARAGRAPHS)
     return layout_of_kind(document_kind(name, text))
 
 
-def layout_of_kind(found: DocumentForm) -> Layout:
+def layout_of_kind(found: DocumentForm) -> LineMeaning:
     """Return what the lines of a text of this kind mean, which no reader has changed."""
     if found.kind is DocumentKind.PROSE:
-        return Layout.PLAIN
+        return LineMeaning.PLAIN
     if found.kind is DocumentKind.DOCUMENTATION:
-        return _OF_MARKUP.get(found.syntax, Layout.PARAGRAPHS)
-    return Layout.VERBATIM
+        return _OF_MARKUP.get(found.syntax, LineMeaning.PARAGRAPHS)
+    return LineMeaning.VERBATIM

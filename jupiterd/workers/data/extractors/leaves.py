@@ -46,7 +46,7 @@ _LANGUAGE = re.compile(
 
 
 @dataclass(eq=False)
-class Item:
+class BlockContainer:
     """What a block lies in: an item of a list, or a quotation."""
 
     marker: str
@@ -57,13 +57,13 @@ class Item:
 
 
 @dataclass(eq=False)
-class Leaf:
+class TextLeaf:
     """One block."""
 
     element: Any
     text: str
     """As Markdown, without what it lies in."""
-    items: tuple[Item, ...]
+    items: tuple[BlockContainer, ...]
     is_framed: bool
     """Does it lie in what usually frames the text of a page?"""
     link_chars: int = 0
@@ -76,7 +76,7 @@ class Leaf:
 class Leaves:
     """Finds the blocks of one tree."""
 
-    found: list[Leaf] = field(default_factory=list[Leaf])
+    found: list[TextLeaf] = field(default_factory=list[TextLeaf])
     _pieces: list[str] = field(default_factory=list[str])
     _link_chars: int = 0
     _holders: set[Any] = field(default_factory=set[Any])
@@ -84,7 +84,7 @@ class Leaves:
     """Ordered list -> how many of its items were seen."""
 
     @classmethod
-    def of(cls, tree: Any) -> list[Leaf]:  # noqa: ANN401 - lxml has no types
+    def of(cls, tree: Any) -> list[TextLeaf]:  # noqa: ANN401 - lxml has no types
         """Return the blocks of a tree in their order."""
         leaves = cls()
         for block in tree.iter(*BLOCKS):
@@ -95,7 +95,7 @@ class Leaves:
         leaves._walk(tree, (), is_framed=False)
         return leaves.found
 
-    def _walk(self, element: Any, items: tuple[Item, ...], *, is_framed: bool) -> None:  # noqa: ANN401
+    def _walk(self, element: Any, items: tuple[BlockContainer, ...], *, is_framed: bool) -> None:  # noqa: ANN401
         tag = element.tag
         if not isinstance(tag, str) or tag in _UNSEEN or _is_hidden(element):
             return
@@ -107,7 +107,13 @@ class Leaves:
         else:
             self._contents(element, self._inner(element, items), is_framed=is_framed)
 
-    def _contents(self, element: Any, items: tuple[Item, ...], *, is_framed: bool) -> None:  # noqa: ANN401
+    def _contents(
+        self,
+        element: Any,  # noqa: ANN401 - lxml has no types
+        items: tuple[BlockContainer, ...],
+        *,
+        is_framed: bool,
+    ) -> None:
         self._pieces.append(element.text or "")
         for child in element:
             if child in self._holders or child.tag in BLOCKS:
@@ -118,7 +124,7 @@ class Leaves:
             self._pieces.append(child.tail or "")
         self._flush(element, items, is_framed=is_framed)
 
-    def _flush(self, element: Any, items: tuple[Item, ...], *, is_framed: bool) -> None:  # noqa: ANN401
+    def _flush(self, element: Any, items: tuple[BlockContainer, ...], *, is_framed: bool) -> None:  # noqa: ANN401
         text = "".join(self._pieces)
         self._pieces.clear()
         links, self._link_chars = self._link_chars, 0
@@ -133,7 +139,7 @@ class Leaves:
         self,
         element: Any,  # noqa: ANN401
         text: str,
-        items: tuple[Item, ...],
+        items: tuple[BlockContainer, ...],
         *,
         is_framed: bool,
         is_code: bool = False,
@@ -146,7 +152,7 @@ class Leaves:
             joint = ", " if element.tag == "dt" else ": "
             before.text, before.is_term = f"{before.text}{joint}{text}", element.tag == "dt"
             return
-        self.found.append(Leaf(element, text, items, is_framed, is_code=is_code))
+        self.found.append(TextLeaf(element, text, items, is_framed, is_code=is_code))
         self.found[-1].is_term = element.tag == "dt"
 
     def inline(self, element: Any) -> str:  # noqa: ANN401
@@ -168,11 +174,11 @@ class Leaves:
             self._link_chars += len(text)
         return _marked(text, _MARKS[tag]) if tag in _MARKS else text
 
-    def _inner(self, element: Any, items: tuple[Item, ...]) -> tuple[Item, ...]:  # noqa: ANN401
+    def _inner(self, element: Any, items: tuple[BlockContainer, ...]) -> tuple[BlockContainer, ...]:  # noqa: ANN401
         """Return what the contents of an element lie in."""
         tag = element.tag
         if tag == "blockquote":
-            return (*items, Item("> ", "> "))
+            return (*items, BlockContainer("> ", "> "))
         if tag in {"dt", "dd"}:
             return _of_definition(tag, items, self.found[-1] if self.found else None)
         if tag != "li":
@@ -181,8 +187,8 @@ class Leaves:
         if parent is not None and parent.tag == "ol":
             self._numbered[parent] += 1
             marker = f"{self._numbered[parent]}. "
-            return (*items, Item(marker, " " * len(marker)))
-        return (*items, Item("- ", "  "))
+            return (*items, BlockContainer(marker, " " * len(marker)))
+        return (*items, BlockContainer("- ", "  "))
 
 
 def _formula(element: Any) -> str:  # noqa: ANN401
@@ -197,10 +203,16 @@ def _formula(element: Any) -> str:  # noqa: ANN401
     return f"$${tex}$$" if element.get("display") == "block" else f"${tex}$"
 
 
-def _of_definition(tag: str, items: tuple[Item, ...], last: Leaf | None) -> tuple[Item, ...]:
+def _of_definition(
+    tag: str, items: tuple[BlockContainer, ...], last: TextLeaf | None
+) -> tuple[BlockContainer, ...]:
     """Return what a term or its meaning lies in, after the last block."""
     if tag == "dt":
-        return last.items if last is not None and last.is_term else (*items, Item("- ", "  "))
+        return (
+            last.items
+            if last is not None and last.is_term
+            else (*items, BlockContainer("- ", "  "))
+        )
     is_of_term = last is not None and len(last.items) > len(items)
     return last.items[: len(items) + 1] if last is not None and is_of_term else items
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jupiterd.workers.data.extractors.leaves import Leaf
+from jupiterd.workers.data.extractors.leaves import TextLeaf
 
 MIN_TELLING_CHARS = 16
 """A shorter block may be found anywhere by chance."""
@@ -25,10 +25,10 @@ _NO_ASCII_LETTER = bytes(code for code in range(128) if not chr(code).isalnum())
 _LOWER = bytes(range(256)).lower()
 
 
-def written(leaves: Iterable[Leaf]) -> str:
+def written(leaves: Iterable[TextLeaf]) -> str:
     """Return blocks as one text."""
     pieces: list[str] = []
-    before: Leaf | None = None
+    before: TextLeaf | None = None
     for leaf in leaves:
         begins = any(not item.is_begun for item in leaf.items)
         is_tight = before is not None and begins and bool(before.items) and not before.is_code
@@ -38,7 +38,7 @@ def written(leaves: Iterable[Leaf]) -> str:
     return "".join(pieces)
 
 
-def _with_items(leaf: Leaf) -> str:
+def _with_items(leaf: TextLeaf) -> str:
     first = "".join(item.rest if item.is_begun else item.marker for item in leaf.items)
     rest = "".join(item.rest for item in leaf.items)
     for item in leaf.items:
@@ -47,7 +47,7 @@ def _with_items(leaf: Leaf) -> str:
     return "\n".join([first + lines[0], *(f"{rest}{line}".rstrip() for line in lines[1:])])
 
 
-def text_of_page(leaves: Sequence[Leaf], recognised: str) -> list[Leaf]:
+def text_of_page(leaves: Sequence[TextLeaf], recognised: str) -> list[TextLeaf]:
     """Return the blocks that are the text of a page, whole.
 
     Args:
@@ -91,7 +91,7 @@ def _squeezed(text: str) -> str:
     return _NO_LETTER.sub("", text).lower()
 
 
-def _region(found: Sequence[Leaf]) -> Any:  # noqa: ANN401 - lxml has no types
+def _region(found: Sequence[TextLeaf]) -> Any:  # noqa: ANN401 - lxml has no types
     """Return the smallest element that holds nearly all blocks that were recognised."""
     chars: Counter[Any] = Counter()
     for leaf in found:  # a lone paragraph has a heading beside it
@@ -105,7 +105,7 @@ def _region(found: Sequence[Leaf]) -> Any:  # noqa: ANN401 - lxml has no types
     return max(holders, key=lambda element: sum(1 for _ in element.iterancestors()), default=None)
 
 
-def _belongs(leaf: Leaf, key: str, whole: str) -> bool:
+def _belongs(leaf: TextLeaf, key: str, whole: str) -> bool:
     if leaf.is_framed:
         return False
     return leaf.link_chars <= MAX_LINKED * len(leaf.text) or key in whole

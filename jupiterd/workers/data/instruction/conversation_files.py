@@ -30,7 +30,7 @@ from jupiterd.workers.data.collectors.table_files import size_of
 from jupiterd.workers.data.extract.decompression import unpacked_name
 from jupiterd.workers.data.skips import SkipCounts, SkipReason, UnreadableError
 from jupiterd.workers.data.tables.file_rows import rows_in_file
-from jupiterd.workers.data.tables.table_rows import JSON_LINES, Row, without_text
+from jupiterd.workers.data.tables.table_rows import JSON_LINES, TableRow, without_text
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,9 @@ def conversations(path: Path, form: RowForm, skips: SkipCounts) -> Iterator[Plac
         raise EmptySourceError(f"{path_text(path)} has no conversation: {why}")
 
 
-def _placed(name: str, row: Row, form: RowForm, skips: SkipCounts) -> PlacedConversation | None:
+def _placed(
+    name: str, row: TableRow, form: RowForm, skips: SkipCounts
+) -> PlacedConversation | None:
     place = f"{name}#{row.number}"
     if row.reason is not None:
         skips.add(place, row.reason, row.size_bytes, row.detail)
@@ -109,7 +111,7 @@ def _placed(name: str, row: Row, form: RowForm, skips: SkipCounts) -> PlacedConv
     return PlacedConversation(said.text, (*path_of_file(name), str(row.number)), said)
 
 
-def _why(error: Exception, row: Row) -> str:
+def _why(error: Exception, row: TableRow) -> str:
     """Return what is wrong with a row; of one without its field, what it has in its place."""
     return str(error) if isinstance(error, MalformedRowError) else without_text(row.fields)
 

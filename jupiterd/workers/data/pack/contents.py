@@ -19,20 +19,20 @@ MAX_NAMES = 1000
 
 OTHERS = "(others)"
 _FIELDS = ("source", "kind", "license", "language")
-_OF_MADE = ("generator", "template")
+_OF_SYNTHETIC = ("generator", "template")
 """Counted of synthetic samples alone; real ones have none."""
 
 
 def contents(samples: Sequence[Sample], purge: Purge, left_out: Counter[str]) -> dict[str, Any]:
     """Return counts of these samples by each field, and the proof that purged ones aren't there."""
     found = Counter(source for sample in samples if (source := purge.hit(sample)))
-    made = [sample for sample in samples if sample.kind == "synthetic"]
+    synthetic = [sample for sample in samples if sample.kind == "synthetic"]
     return {
         "samples": len(samples),
         "bytes": sum(len(sample.text.encode()) for sample in samples),
         **{field: _counted(samples, field) for field in _FIELDS},
-        **{field: _counted(made, field) for field in _OF_MADE},
-        "synthetic_bytes": sum(len(sample.text.encode()) for sample in made),
+        **{field: _counted(synthetic, field) for field in _OF_SYNTHETIC},
+        "synthetic_bytes": sum(len(sample.text.encode()) for sample in synthetic),
         "purged": {
             source: {"in_shards": found[source], "left_out": left_out[source]}
             for source in purge.sources
@@ -49,6 +49,6 @@ def write_contents(folder: Path, counted: dict[str, Any]) -> None:
 def _counted(samples: Sequence[Sample], field: str) -> dict[str, int]:
     counts = Counter(str(getattr(sample, field)) for sample in samples)
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    kept = dict(ranked[:MAX_NAMES])
+    named = dict(ranked[:MAX_NAMES])
     rest = sum(count for _, count in ranked[MAX_NAMES:])
-    return kept | ({OTHERS: rest} if rest else {})
+    return named | ({OTHERS: rest} if rest else {})

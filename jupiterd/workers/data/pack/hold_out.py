@@ -30,7 +30,7 @@ from jupiterd.cycle.holdout.clusters import DOCUMENT, level_name
 from jupiterd.cycle.holdout.holdout_choice import plan_holdout
 from jupiterd.cycle.holdout.holdout_plan import HoldoutPlan
 from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
-from jupiterd.cycle.holdout.holdout_sides import COPY, HELD_BEFORE, LATE, sides_of
+from jupiterd.cycle.holdout.holdout_sides import COPY, HELD_OUT_BEFORE, LATE, sides_of
 from jupiterd.cycle.holdout.paired_spread import FIRST, Comparison
 from jupiterd.cycle.holdout.verdict_check import Found, check_verdict
 from jupiterd.errors import EmptySourceError
@@ -79,7 +79,7 @@ def run(task: Task) -> TaskFinished:
         Comparison(**task.params.get("comparison", {})),
     )
     before = read_before(task.inputs.get("plan_before"), task.inputs.get("holdout_before"))
-    batches = Batches(task.inputs_named("clean"), task.inputs_named("dropped"))
+    batches = SourceBatches(task.inputs_named("clean"), task.inputs_named("dropped"))
     counts, summary = hold_out(batches, before, params, task.output_dir, task.progress)
     return TaskFinished({name: name for name in OUTPUTS}, counts, summary)
 
@@ -98,7 +98,7 @@ def read_before(plan: Path | None, holdout: Path | None) -> Before:
 
 
 @dataclass(frozen=True)
-class Batches:
+class SourceBatches:
     """The text of all sources, each clean by itself."""
 
     clean: Sequence[Path]
@@ -106,7 +106,7 @@ class Batches:
 
 
 def hold_out(
-    batches: Batches,
+    batches: SourceBatches,
     before: Before,
     params: HoldOutParams,
     output: Path,
@@ -171,7 +171,7 @@ class _Writing:
         self._before = before
         self._progress: Callable[[int, int, str], None] = progress
         late = {n for n, source in enumerate(text.sources) if source in before.sources}
-        self._sides = sides_of(plan, text.documents, text.held_before, late)
+        self._sides = sides_of(plan, text.documents, text.held_out_before, late)
         self._drops = Drops()
         self._counts: Counter[str] = Counter(
             dict.fromkeys(("train_documents", "train_bytes", "holdout_bytes", "late_documents"), 0)
@@ -180,10 +180,10 @@ class _Writing:
         self.held_out: list[tuple[str, str, int]] = []
         """Part, cluster and bytes of each document that is held out."""
 
-    def write(self, batches: Batches, output: Path) -> None:
+    def write(self, batches: SourceBatches, output: Path) -> None:
         """Write all outputs but the plan."""
         for folder in batches.dropped:
-            self._drops.add_kept(read_drops(folder))
+            self._drops.add_retained(read_drops(folder))
         known = {sample.id for sample in self._before.held_out}
         total = 2 * len(self._text.documents)
         with (
@@ -202,7 +202,7 @@ class _Writing:
         self, number: int, sample: Sample, train: SampleWriter, held: SortedSampleWriter
     ) -> None:
         document, side = self._text.documents[number], self._sides[number]
-        if side == HELD_BEFORE:
+        if side == HELD_OUT_BEFORE:
             self._drops.add(sample, DropReason.IN_HOLDOUT)
         elif side == TRAIN:
             cluster = self._plan.cluster_of(document.path)

@@ -82,7 +82,7 @@ def run(task: Task) -> TaskFinished:
 
 
 def pack(
-    kept: Sequence[Path],
+    retained: Sequence[Path],
     tokenizer_dir: Path | None,
     output_dir: Path,
     params: PackParams,
@@ -94,7 +94,9 @@ def pack(
         EmptySourceError: the text isn't enough for one sequence.
         InvalidSettingError: the vocabulary is larger than any model's.
     """
-    samples = sorted(read_all(kept), key=lambda sample: shuffle_key(sample.id, str(params.seed)))
+    samples = sorted(
+        read_all(retained), key=lambda sample: shuffle_key(sample.id, str(params.seed))
+    )
     purge = Purge(params.purged)
     purge.learn(samples)
     left_out = Counter(source for sample in samples if (source := purge.hit(sample)))

@@ -26,7 +26,7 @@ from jupiterd.errors import InvalidSettingError
 from jupiterd.path_text import path_of
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.collect.text_files import PlacedText, TextFiles
-from jupiterd.workers.data.collectors.collector import Extraction
+from jupiterd.workers.data.collectors.collector import TextExtraction
 from jupiterd.workers.data.extract.extraction import Extractor
 from jupiterd.workers.data.instruction.conversation_files import (
     PlacedConversation,
@@ -91,7 +91,7 @@ def prepare(
     """
     with SkipLog(output_dir / "skipped") as skips, Extractor() as extractor:
         return _prepared(
-            settings, tokenizer, output_dir, progress, Reading(skips, extractor, sample_bytes)
+            settings, tokenizer, output_dir, progress, SourceReader(skips, extractor, sample_bytes)
         )
 
 
@@ -100,45 +100,45 @@ def _prepared(
     tokenizer: Path | None,
     output_dir: Path,
     progress: Progress,
-    reading: "Reading",
+    reading: "SourceReader",
 ) -> dict[str, float]:
     removed: Counter[str] = Counter()
     documents = without_secrets(reading.texts(settings), removed)
     sample = read_first(documents, reading.sample_bytes, settings.holdout)
     split = split_of(sample, settings.holdout)
-    kept = [each for each in sample if not split.takes(each)]
-    texts = [each.text for each in kept]
+    training = [each for each in sample if not split.takes(each)]
+    texts = [each.text for each in training]
     ready = _provide_tokenizer(tokenizer, settings, texts, output_dir / "tokenizer")
     rest = (each for each in documents if not split.takes(each))
     writer = ShardWriter(output_dir / "shards", entries_of(ready))
     encoding = _encoding(reading.form, settings, output_dir / "tokenizer")
     marks = document_marks(output_dir / "tokenizer", ready)
     packing = _Packing(ready, marks, writer, settings.max_tokens, progress, encoding)
-    packing.pack(chain(kept, rest))
+    packing.pack(chain(training, rest))
     index = packing.finish(output_dir / "tokenizer", settings.loss_on)
     if encoding is not None:
-        _check_held_out(split.held.values(), encoding)
-    _write_held_out(split.held, output_dir / "holdout")
+        _check_held_out(split.held_out.values(), encoding)
+    _write_held_out(split.held_out, output_dir / "holdout")
     return {
         "tokens": index.tokens,
         "documents": index.documents,
         "bytes": index.bytes,
         "vocab_size": index.vocab_size,
-        "holdout_documents": len(split.held),
-        "holdout_bytes": split.held_bytes,
-        "holdout_clusters": len(split.held_clusters),
+        "holdout_documents": len(split.held_out),
+        "holdout_bytes": split.held_out_bytes,
+        "holdout_clusters": len(split.held_out_clusters),
         **({} if encoding is None else {"counted_tokens": index.counted_tokens}),
-        f"{FORM_COUNT}{reading.form}": index.documents + len(split.held),
+        f"{FORM_COUNT}{reading.form}": index.documents + len(split.held_out),
         **removed,
         **reading.skips.totals(),
         "skipped_rows": reading.skipped_rows,
     }
 
 
-class Reading:
+class SourceReader:
     """Reads the texts of a data set's source, and knows their form, and what was left out."""
 
-    def __init__(self, skips: SkipCounts, extraction: Extraction, sample_bytes: int) -> None:
+    def __init__(self, skips: SkipCounts, extraction: TextExtraction, sample_bytes: int) -> None:
         self.skips = skips
         self.sample_bytes = sample_bytes
         self.skipped_rows = 0
@@ -260,18 +260,18 @@ class _Packing:
         )
 
 
-def _check_held_out(held: Iterable[PlacedText], encoding: ChatEncoder) -> None:
+def _check_held_out(held_out: Iterable[PlacedText], encoding: ChatEncoder) -> None:
     """Raise InvalidSettingError for a row that can't be scored: now, not once training begins."""
-    for placed in held:
+    for placed in held_out:
         if isinstance(placed, PlacedConversation):
             encoding.encode(placed.conversation)
 
 
-def _write_held_out(held: Mapping[str, PlacedText], folder: Path) -> None:
-    if not held:
+def _write_held_out(held_out: Mapping[str, PlacedText], folder: Path) -> None:
+    if not held_out:
         return
     with SampleWriter(folder) as writer:
-        for digest, placed in sorted(held.items()):
+        for digest, placed in sorted(held_out.items()):
             said = placed.conversation if isinstance(placed, PlacedConversation) else None
             writer.add(
                 Sample(

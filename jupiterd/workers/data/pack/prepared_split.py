@@ -48,24 +48,24 @@ class Split:
     """Clusters that would be all that is held out, and more: they are trained on."""
     copied: frozenset[str] = frozenset()
     """Texts that are never held out: a near-duplicate is trained on."""
-    held: dict[str, PlacedText] = field(default_factory=dict[str, PlacedText])
+    held_out: dict[str, PlacedText] = field(default_factory=dict[str, PlacedText])
     """Hash -> document."""
-    held_bytes: int = 0
-    held_clusters: set[str] = field(default_factory=set[str])
+    held_out_bytes: int = 0
+    held_out_clusters: set[str] = field(default_factory=set[str])
 
     def takes(self, placed: PlacedText) -> bool:
         """Say whether the document is held out; it is kept here then."""
         digest = text_hash(placed.text)
-        if digest in self.held:
+        if digest in self.held_out:
             return True
         cluster = self.cluster_of(placed)
         if not self.wants(cluster) or digest in self.copied:
             return False
-        if self.held_bytes >= HELD_OUT_BYTES * (2 if cluster in self.held_clusters else 1):
+        if self.held_out_bytes >= HELD_OUT_BYTES * (2 if cluster in self.held_out_clusters else 1):
             return False  # a cluster that was begun is held out whole, unless it is very large
-        self.held[digest] = placed
-        self.held_bytes += len(placed.text.encode())
-        self.held_clusters.add(cluster)
+        self.held_out[digest] = placed
+        self.held_out_bytes += len(placed.text.encode())
+        self.held_out_clusters.add(cluster)
         return True
 
     def cluster_of(self, placed: PlacedText) -> str:
@@ -127,7 +127,7 @@ def split_of(sample: Sequence[PlacedText], fraction: float) -> Split:
     tried = (by_chance, *_apart(plan, sample, groups), *_apart(BY_FILE, sample, groups))
     for split in tried:
         split.copied = _copied(split, sample, groups)
-    held = [_held(split, sample) for split in tried]
+    held = [_count_held_out(split, sample) for split in tried]
     for most in (len(sample) // 2, len(sample) - 1):
         for split, documents in zip(tried, held, strict=True):
             if 0 < documents <= most:
@@ -142,7 +142,7 @@ def _copied(split: Split, sample: Sequence[PlacedText], groups: Sequence[int]) -
     return frozenset(text_hash(each.text) for each, group in pairs if group in trained)
 
 
-def _held(split: Split, sample: Sequence[PlacedText]) -> int:
+def _count_held_out(split: Split, sample: Sequence[PlacedText]) -> int:
     """Return how many documents are held out."""
     wanted = [each for each in sample if split.wants(split.cluster_of(each))]
     return sum(text_hash(each.text) not in split.copied for each in wanted)

@@ -16,7 +16,7 @@ from jupiterd.cycle.runs.run_settings import DataSettings
 from jupiterd.errors import JupiterError
 from jupiterd.workers.data.collect.text_files import PlacedText
 from jupiterd.workers.data.extract.extraction import Extractor
-from jupiterd.workers.data.pack.prepare_dataset import SAMPLE_BYTES, Reading
+from jupiterd.workers.data.pack.prepare_dataset import SAMPLE_BYTES, SourceReader
 from jupiterd.workers.data.pack.prepared_split import read_first, split_of, without_secrets
 from jupiterd.workers.data.skips import SkipCounts, SkipReason
 
@@ -40,7 +40,7 @@ def held_out_ahead(request: Mapping[str, Any]) -> dict[str, Any]:
     looking = _Looking(time.monotonic() + float(request["within_s"]), request.get("most_texts"))
     settings = DataSettings.parse(request["source"])
     with Extractor() as extractor:
-        reading = Reading(SkipCounts(), extractor, SAMPLE_BYTES)
+        reading = SourceReader(SkipCounts(), extractor, SAMPLE_BYTES)
         texts = without_secrets(looking.texts(reading.texts(settings)), Counter())
         try:
             sample = read_first(texts, SAMPLE_BYTES, settings.holdout)
@@ -53,10 +53,10 @@ def held_out_ahead(request: Mapping[str, Any]) -> dict[str, Any]:
             return {"why_not": error.message, **error_fields}
     return {
         "form": str(reading.form),
-        "documents": len(split.held),
-        "bytes": split.held_bytes,
-        "clusters": len(split.held_clusters),
-        "names": sorted(split.held_clusters)[:MOST_NAMES],
+        "documents": len(split.held_out),
+        "bytes": split.held_out_bytes,
+        "clusters": len(split.held_out_clusters),
+        "names": sorted(split.held_out_clusters)[:MOST_NAMES],
         "read": looking.read,
         "is_whole": looking.is_whole,
     }

@@ -19,7 +19,7 @@ from jupiterd.cycle.holdout.clusters import Path as ClusterPath
 from jupiterd.cycle.holdout.clusters import cluster_path
 from jupiterd.workers.data.collect.collect_source import nothing_found
 from jupiterd.workers.data.collect.previous_round import PreviousRound
-from jupiterd.workers.data.collectors.collector import Collector, Document, Visit
+from jupiterd.workers.data.collectors.collector import CollectedDocument, Collector, Visit
 from jupiterd.workers.data.collectors.files import SourceFile
 from jupiterd.workers.data.extract.decompression import unpacked_name
 from jupiterd.workers.data.extract.extraction import Extractor
@@ -50,7 +50,7 @@ class Unread:
     path: ClusterPath
 
     @classmethod
-    def of(cls, found: SourceFile | Document) -> Self:
+    def of(cls, found: SourceFile | CollectedDocument) -> Self:
         """Return what is known of it without looking at its text."""
         return cls(ending_of(found.name or found.uri), cluster_path(found.uri, found.cluster_id))
 
@@ -61,7 +61,7 @@ class Looked:
 
     source: DataSource
     found: int = 0
-    read: list[Document] = field(default_factory=list[Document])
+    read: list[CollectedDocument] = field(default_factory=list[CollectedDocument])
     skipped: dict[str, int] = field(default_factory=dict[str, int])
     """Reason -> what couldn't be read."""
     unread: list[Unread] = field(default_factory=list[Unread])
@@ -140,9 +140,9 @@ class SourceSample:
         is_at_least = not self._files and not is_whole
         return Looked(self.source, found, read, skipped, unread, is_at_least, slow=slow)
 
-    def _read(self, collector: Collector, visit: Visit) -> tuple[list[Document], bool]:
+    def _read(self, collector: Collector, visit: Visit) -> tuple[list[CollectedDocument], bool]:
         """Return the documents, and whether there are no others."""
-        read: list[Document] = []
+        read: list[CollectedDocument] = []
         size = 0
         with closing(_iterated(collector, visit)) as documents:
             for document in islice(documents, MOST_READ):
@@ -181,9 +181,9 @@ class SourceSample:
         time.sleep(max(0.0, min(seconds, self._until_s - time.monotonic())))  # noqa: TID251
 
 
-def _iterated(collector: Collector, visit: Visit) -> Generator[Document]:
+def _iterated(collector: Collector, visit: Visit) -> Generator[CollectedDocument]:
     for found in collector.documents(visit):
-        if isinstance(found, Document):
+        if isinstance(found, CollectedDocument):
             yield found
 
 

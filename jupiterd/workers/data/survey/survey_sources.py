@@ -26,11 +26,11 @@ from jupiterd.cycle.domain.survey import Survey
 from jupiterd.errors import JupiterError
 from jupiterd.workers.data.collect.cleaned_document import Cleaning, once, within_limits
 from jupiterd.workers.data.collectors.kinds import open_collector
-from jupiterd.workers.data.extract.extraction import Extractor, Limits
+from jupiterd.workers.data.extract.extraction import ExtractionLimits, Extractor
 from jupiterd.workers.data.survey.survey_sample import Looked, SourceSample
 from jupiterd.workers.data.survey.survey_verdicts import (
     JudgedSource,
-    Rules,
+    SurveyRules,
     judged_in_time,
     main_language,
     surveyed,
@@ -46,7 +46,7 @@ ONE_DOCUMENT_S = 3.0
 FEW_PAGES = 4
 """Of a site, a second apart: enough to tell its language, and that it answers."""
 
-_LIMITS = Limits(cpu_s=ONE_DOCUMENT_S, wall_s=2 * ONE_DOCUMENT_S, tries=1)
+_LIMITS = ExtractionLimits(cpu_s=ONE_DOCUMENT_S, wall_s=2 * ONE_DOCUMENT_S, tries=1)
 
 READING_SHARE = 0.6
 """Of the time; the rest is for judging what was read."""
@@ -59,11 +59,11 @@ def main() -> int:
     """Answer one request."""
     request: dict[str, Any] = json.load(sys.stdin)
     request["within_s"] = max(LEAST_S, request["within_s"] - _since_the_start_s())
-    json.dump(survey(request, tell).to_plain(), sys.stdout)
+    json.dump(survey(request, report_progress).to_plain(), sys.stdout)
     return 0
 
 
-def tell(done: int, total: int, unit: str) -> None:
+def report_progress(done: int, total: int, unit: str) -> None:
     """Say on standard error what is being done: a number, of how many (0: not known), and what."""
     sys.stderr.write(f"{done} {total} {unit}\n")
     sys.stderr.flush()
@@ -73,7 +73,7 @@ def survey(request: Mapping[str, Any], on_progress: Progress = silent) -> Survey
     """Return what the sources seem to hold.
 
     Args:
-        request: sources (as in a domain file), rules (see `Rules`), within_s; and `goes_far`:
+        request: sources (as in a domain file), rules (see `SurveyRules`), within_s; and `goes_far`:
             sources that are far away are asked, too.
         on_progress: hears what is being done.
     """
@@ -82,7 +82,7 @@ def survey(request: Mapping[str, Any], on_progress: Progress = silent) -> Survey
     until_s = began_s + READING_SHARE * whole_s
     adapter: TypeAdapter[DataSource] = TypeAdapter(DataSource)
     sources = [adapter.validate_python(each) for each in request["sources"]]
-    rules = Rules.from_plain(request["rules"])
+    rules = SurveyRules.from_plain(request["rules"])
     scratch = Path(tempfile.mkdtemp(prefix="jupiter-survey-"))
     try:
         with Extractor(_LIMITS) as extractor:
@@ -170,7 +170,7 @@ def _since_the_start_s() -> float:
 
 def _summed(
     looked: list[Looked],
-    rules: Rules,
+    rules: SurveyRules,
     time_s: tuple[float, float],
     on_progress: Progress,
     clean: Cleaning,

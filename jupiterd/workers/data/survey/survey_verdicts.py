@@ -11,7 +11,13 @@ from functools import partial
 from typing import Any, Self
 
 from jupiterd.cycle.data.lineage import Sample
-from jupiterd.cycle.data.retained_shares import RARE, Case, ReadDocument, retained_shares, thinned
+from jupiterd.cycle.data.retained_shares import (
+    RARE,
+    ReadDocument,
+    UnreadCase,
+    retained_shares,
+    thinned,
+)
 from jupiterd.cycle.domain.filters import is_code
 from jupiterd.cycle.domain.survey import SourceSurvey
 from jupiterd.cycle.holdout.holdout_forecast import holdout_forecast
@@ -23,7 +29,7 @@ from jupiterd.workers.data.clean.clean_batch import TextRules, judge
 from jupiterd.workers.data.clean.language_id import main_language_of
 from jupiterd.workers.data.collect.cleaned_document import Cleaning
 from jupiterd.workers.data.collect.collected_sample import collected_sample
-from jupiterd.workers.data.collectors.collector import Document
+from jupiterd.workers.data.collectors.collector import CollectedDocument
 from jupiterd.workers.data.dedup.collected_text import CollectedText
 from jupiterd.workers.data.skips import MOST_NAMED, SkipReason, UnreadableError
 from jupiterd.workers.data.survey.survey_sample import GRACE_S, Looked, Unread, ending_of
@@ -37,7 +43,7 @@ CODE_SHARE = 0.95
 """Where so many of the documents are code of one language, the domain is of that language."""
 
 
-MOST_ASKED = 40
+MOST_LANGUAGE_CHECKS = 40
 """Of each source so many documents are asked for their language."""
 
 LATE_CHARS = 1 << 18
@@ -48,7 +54,7 @@ LEAST_JUDGED = 40
 
 
 @dataclass(frozen=True)
-class Rules:
+class SurveyRules:
     """What a domain asks of its text, as its file says."""
 
     language: str
@@ -84,13 +90,13 @@ class Rules:
 class JudgedDocument:
     """A document, and why it would be left out."""
 
-    document: Document
+    document: CollectedDocument
     sample: Sample
     reason: str
     """Empty: it is kept."""
 
     @property
-    def kept_bytes(self) -> int:
+    def retained_bytes(self) -> int:
         """Return the size of its text; 0 where it is left out."""
         return 0 if self.reason else len(self.sample.text.encode())
 
@@ -101,7 +107,7 @@ class JudgedSource:
 
     looked: Looked
     judged: list[JudgedDocument]
-    passed: Sequence[Document] = ()
+    passed: Sequence[CollectedDocument] = ()
     """Too long for as late as it was."""
 
     @property
@@ -112,7 +118,7 @@ class JudgedSource:
 
 
 def judged_in_time(
-    looked: Looked, rules: Rules, until_s: float, on_progress: Progress, clean: Cleaning
+    looked: Looked, rules: SurveyRules, until_s: float, on_progress: Progress, clean: Cleaning
 ) -> JudgedSource:
     """Judge one document after the other, some short ones however late it is.
 
@@ -125,7 +131,7 @@ def judged_in_time(
     """
     text_rules = rules.text_rules
     found: list[JudgedDocument] = []
-    passed: list[Document] = []
+    passed: list[CollectedDocument] = []
     for number, document in enumerate(looked.read):
         late_s = time.monotonic() - until_s
         is_late = late_s > 0
@@ -141,30 +147,30 @@ def judged_in_time(
 
 
 def surveyed(
-    sources: Sequence[JudgedSource], rules: Rules
+    sources: Sequence[JudgedSource], rules: SurveyRules
 ) -> tuple[tuple[SourceSurvey, ...], Sequence[Found]]:
     """Return what each source comes to, and what would be held out of all of them together.
 
-    First what is likely, then what else may be (see `Case`), where something wasn't read.
+    First what is likely, then what else may be (see `UnreadCase`), where something wasn't read.
     """
     text, places = _text_of(sources, rules)
     copies = _copies(text, places)
     own = [{place for number, place in copies if number == n} for n in range(len(sources))]
     pairs = list(zip(sources, own, strict=True))
     is_whole = not any(source.unread for source in sources)
-    cases = [Case.LIKELY] if is_whole else list(Case)
+    cases = [UnreadCase.LIKELY] if is_whole else list(UnreadCase)
     found = [holdout_forecast(_all_of(text, pairs, case), rules.holdout) for case in cases]
     return tuple(_survey(source, copies_of) for source, copies_of in pairs), found
 
 
 def _all_of(
-    text: CollectedText, pairs: Iterable[tuple[JudgedSource, Collection[int]]], case: Case
+    text: CollectedText, pairs: Iterable[tuple[JudgedSource, Collection[int]]], case: UnreadCase
 ) -> list[Collected]:
     """Return what was read and kept, and what is taken to be kept of the rest."""
     documents = list(text.documents)
     for source, copies in pairs:
         first = len(documents)
-        unread = _unread_kept(source, _found(source, copies), case)
+        unread = _unread_retained(source, _found(source, copies), case)
         documents += [replace(each, group=first + n) for n, each in enumerate(unread)]
     return documents
 
@@ -174,7 +180,7 @@ Place = tuple[int, int]
 
 
 def _text_of(
-    sources: Sequence[JudgedSource], rules: Rules
+    sources: Sequence[JudgedSource], rules: SurveyRules
 ) -> tuple[CollectedText, Sequence[Place]]:
     """Return all kept text in the order in which a cycle sees it, and whence each text comes."""
     places = [
@@ -208,20 +214,20 @@ def _found(source: JudgedSource, copies: Collection[int]) -> list[JudgedDocument
     ]
 
 
-def _unread_kept(
-    source: JudgedSource, found: Sequence[JudgedDocument], case: Case
+def _unread_retained(
+    source: JudgedSource, found: Sequence[JudgedDocument], case: UnreadCase
 ) -> list[Collected]:
     """Return what is taken to be kept of what wasn't read; sizes are those of what was."""
     unread, skipped = source.unread, sum(source.looked.skipped.values())
     if not unread or not (found or skipped):
         return []
     read = [ReadDocument(RARE, 0)] * skipped
-    read += [ReadDocument(_ending(each), each.kept_bytes) for each in found]
+    read += [ReadDocument(_ending(each), each.retained_bytes) for each in found]
     sizes: defaultdict[str, list[int]] = defaultdict(list)
     for each in read:
-        if each.kept_bytes:
-            sizes[each.name].append(each.kept_bytes)
-            sizes[RARE].append(each.kept_bytes)
+        if each.retained_bytes:
+            sizes[each.name].append(each.retained_bytes)
+            sizes[RARE].append(each.retained_bytes)
     others = thinned([each.ending for each in unread], retained_shares(read, case))
     return [
         Collected(unread[place].path, _size(sizes, unread[place].ending, number), 0)
@@ -248,20 +254,20 @@ def _survey(source: JudgedSource, copies: Collection[int]) -> SourceSurvey:
     if not source.judged and not looked.skipped:
         return SourceSurvey(name, kind, why_not=NO_TIME)
     found = _found(source, copies)
-    kept = [each for each in found if not each.reason]
-    like = _unread_kept(source, found, Case.LIKELY)
+    retained = [each for each in found if not each.reason]
+    like = _unread_retained(source, found, UnreadCase.LIKELY)
     reasons = Counter(looked.skipped) + Counter(each.reason for each in found if each.reason)
     return SourceSurvey(
         name=name,
         kind=kind,
         found=looked.found,
         read=len(found) + sum(looked.skipped.values()),
-        kept=len(kept),
-        documents=len(kept) + len(like),
-        bytes=sum(each.kept_bytes for each in kept) + sum(each.size_bytes for each in like),
+        kept=len(retained),
+        documents=len(retained) + len(like),
+        bytes=sum(each.retained_bytes for each in retained) + sum(each.size_bytes for each in like),
         is_at_least=looked.is_at_least,
         dropped=dict(reasons.most_common()),
-        kinds=dict(Counter(each.sample.document_kind for each in kept).most_common()),
+        kinds=dict(Counter(each.sample.document_kind for each in retained).most_common()),
         slow=_slow(source),
     )
 
@@ -282,7 +288,7 @@ def main_language(looked: Iterable[Looked], clean: Cleaning, until_s: float) -> 
     """
     natural: Counter[str] = Counter()
     code: Counter[str] = Counter()
-    text_rules = [each for one in looked for each in one.read[:MOST_ASKED]]
+    text_rules = [each for one in looked for each in one.read[:MOST_LANGUAGE_CHECKS]]
     for document in sorted(text_rules, key=lambda each: len(each.text) > LATE_CHARS):
         if natural and len(document.text) > LATE_CHARS and time.monotonic() > until_s:
             break
@@ -305,14 +311,14 @@ def _reason(sample: Sample, text_rules: TextRules) -> str:
 
 
 def _sample(
-    document: Document, clean: Cleaning, language: str = "", source: str = ""
+    document: CollectedDocument, clean: Cleaning, language: str = "", source: str = ""
 ) -> tuple[Sample, str]:
     """Return a document as collecting makes a sample of it, and why it would give it up, if so.
 
     language: empty: not known yet
     """
-    made = partial(collected_sample, document, "survey", language, source)
+    build_sample = partial(collected_sample, document, "survey", language, source)
     try:
-        return made(clean)[0], ""
+        return build_sample(clean)[0], ""
     except UnreadableError as error:
-        return made(lambda text, _: text)[0], str(error.reason)
+        return build_sample(lambda text, _: text)[0], str(error.reason)

@@ -20,7 +20,7 @@ _SNIFFED_CHARS: Final = 8192
 
 
 @dataclass(frozen=True)
-class Record:
+class CsvRecord:
     """One record, or what is wrong with it."""
 
     number: int
@@ -31,7 +31,7 @@ class Record:
     fault: str = ""
 
 
-def records(text: str) -> Iterator[Record]:
+def records(text: str) -> Iterator[CsvRecord]:
     """Yield the records behind the header."""
     csv.field_size_limit(MAX_FIELD_BYTES)
     lines = _Lines(text)
@@ -45,11 +45,11 @@ def records(text: str) -> Iterator[Record]:
             is_open = lines.ends_in_a_quote
             size = lines.taken()
             if fault := _open(number) if is_open else _too_many(number, cells, header):
-                yield Record(number, size, {}, fault)
+                yield CsvRecord(number, size, {}, fault)
             else:
-                yield Record(number, size, dict(zip(header, cells, strict=False)))
+                yield CsvRecord(number, size, dict(zip(header, cells, strict=False)))
     except csv.Error as error:
-        yield Record(number + 1, lines.taken(), {}, f"row {number + 1}: {error}")
+        yield CsvRecord(number + 1, lines.taken(), {}, f"row {number + 1}: {error}")
 
 
 def delimiter_of(text: str) -> str:

@@ -18,7 +18,7 @@ from jupiterd.workers.data.extract.decompression import (
 )
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 from jupiterd.workers.data.tables.isolated_tables import TableLimits, rows_apart
-from jupiterd.workers.data.tables.table_rows import Row, row_apart, rows_of
+from jupiterd.workers.data.tables.table_rows import TableRow, row_apart, rows_of
 
 
 class RowLimits(Protocol):
@@ -46,7 +46,7 @@ def rows_in_file(
     read: Callable[[], bytes],
     limits: RowLimits,
     language: str = "",
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     """Yield the rows of a table.
 
     Args:
@@ -79,7 +79,7 @@ def rows_in_file(
         raise UnreadableError(SkipReason.NEEDS_EXTRA, size, error.hint) from error
 
 
-def _of_parquet(name: str, path: Path | None, limits: RowLimits) -> Iterator[Row]:
+def _of_parquet(name: str, path: Path | None, limits: RowLimits) -> Iterator[TableRow]:
     if path is None or packing_of(name):
         raise UnreadableError(SkipReason.UNKNOWN_FORM)
     bounds = TableLimits(max_chars=limits.max_document_bytes, max_chars_in_all=limits.max_bytes)

@@ -104,7 +104,7 @@ def _why_it_ends(path: str, error: Exception) -> SkipReason:
         return SkipReason.VANISHED
     if isinstance(error, ImportError):
         raise MissingExtraError(f"{path}: {_first_line(error)}", INSTALL) from error
-    if isinstance(error, _no_way()) and not isinstance(error, BadGzipFile):
+    if isinstance(error, _connection_errors()) and not isinstance(error, BadGzipFile):
         raise SourceUnreachableError(f"{path} can't be had: {_first_line(error)}") from error
     return SkipReason.OUT_OF_MEMORY if isinstance(error, MemoryError) else SkipReason.BROKEN
 
@@ -136,11 +136,15 @@ def commit_of(path: str, revision: str = "") -> str:
         ) from error
     except (RepositoryNotFoundError, RevisionNotFoundError) as error:
         raise _no_such(path, error) from error
-    except (*_no_way(), RuntimeError, ValueError) as error:  # or what answers isn't the hub
+    except (
+        *_connection_errors(),
+        RuntimeError,
+        ValueError,
+    ) as error:  # or what answers isn't the hub
         raise SourceUnreachableError(f"{path} can't be had: {_first_line(error)}") from error
 
 
-def _no_way() -> tuple[type[Exception], ...]:
+def _connection_errors() -> tuple[type[Exception], ...]:
     """Return the errors that mean there is no way there: the hub's library changed its client."""
     found: list[type[Exception]] = [OSError]
     for client in ("httpx", "httpx2"):

@@ -27,7 +27,7 @@ _NAMED_FIELDS = 12
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One row, or why it can't be read."""
 
     fields: Mapping[str, Any]
@@ -50,7 +50,7 @@ def rows_of(
     max_bytes: int,
     language: str = "",
     size_bytes: int = 0,
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     """Yield the rows of a file that isn't packed and no Parquet, within so many bytes.
 
     Together they are as large as what was read of it; a file without any has one that says so.
@@ -72,7 +72,7 @@ def rows_of(
     return settled(rows, lambda: max(counted.bytes, size_bytes))
 
 
-def settled(rows: Iterable[Row], seen: Callable[[], int]) -> Iterator[Row]:
+def settled(rows: Iterable[TableRow], seen: Callable[[], int]) -> Iterator[TableRow]:
     """Yield rows that are as large together as what was read, which the last one makes up for."""
     shares, last = Shares(seen), None
     try:
@@ -84,22 +84,22 @@ def settled(rows: Iterable[Row], seen: Callable[[], int]) -> Iterator[Row]:
         if last is not None:
             yield last
         raise
-    last = last or Row({}, 0, SkipReason.EMPTY, number=1)
+    last = last or TableRow({}, 0, SkipReason.EMPTY, number=1)
     yield replace(last, size_bytes=last.size_bytes + shares.rest())
 
 
-def row_apart(found: Mapping[str, Any] | SkipReason, field: str, number: int) -> Row:
+def row_apart(found: Mapping[str, Any] | SkipReason, field: str, number: int) -> TableRow:
     """Return as a row what a process of its own has read of one."""
     if isinstance(found, SkipReason):
-        return Row({}, 0, found, number=number)
+        return TableRow({}, 0, found, number=number)
     if (text := found.get(field)) is None:
         columns = found.get(COLUMNS)
         detail = f"its fields: {columns}" if columns else ""
-        return Row(found, 0, SkipReason.NO_FIELD, detail, number)
-    return Row(found, len(str(text).encode("utf-8", "surrogatepass")), number=number)
+        return TableRow(found, 0, SkipReason.NO_FIELD, detail, number)
+    return TableRow(found, len(str(text).encode("utf-8", "surrogatepass")), number=number)
 
 
-def text_in(row: Row, field: str) -> str:
+def text_in(row: TableRow, field: str) -> str:
     """Return the text of a row; `field` may name one within another, as in `meta.text`.
 
     Raises:
@@ -119,10 +119,10 @@ def text_in(row: Row, field: str) -> str:
 
 def without_text(fields: Mapping[str, Any]) -> str:
     """Return what a row has in place of the text that was asked for, and what to write."""
-    return row_advice(fields) or told_fields(fields)
+    return row_advice(fields) or described_fields(fields)
 
 
-def told_fields(fields: Mapping[str, Any]) -> str:
+def described_fields(fields: Mapping[str, Any]) -> str:
     """Return which fields a row has, those within others too, for people."""
     names = list(_paths(fields))
     more = " ..." if len(names) > _NAMED_FIELDS else ""
@@ -131,7 +131,7 @@ def told_fields(fields: Mapping[str, Any]) -> str:
 
 def json_lines(
     stream: IO[bytes], max_row_bytes: int, max_bytes: int = 1 << 62, language: str = ""
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     """Yield a row for each line, whatever ends it; a longer one isn't held in memory.
 
     Where more than `max_bytes` were read, the last row says so.
@@ -146,12 +146,12 @@ def json_lines(
         is_whole = line.endswith(b"\n") or size <= max_row_bytes
         if not is_whole:
             size += _rest_of_line(stream, max_bytes - read_bytes)
-            yield Row({}, size, SkipReason.TOO_LARGE, number=number)
+            yield TableRow({}, size, SkipReason.TOO_LARGE, number=number)
         else:
             yield _parsed(line, number, legacy)
         read_bytes += size
         if read_bytes >= max_bytes:
-            yield Row({}, 0, SkipReason.OVER_BUDGET, number=number + 1)
+            yield TableRow({}, 0, SkipReason.OVER_BUDGET, number=number + 1)
             return
 
 
@@ -164,23 +164,23 @@ def _rest_of_line(stream: IO[bytes], most: int) -> int:
     return size
 
 
-def _parsed(line: bytes, number: int, legacy: Legacy) -> Row:
+def _parsed(line: bytes, number: int, legacy: Legacy) -> TableRow:
     if not line.strip():
-        return Row({}, len(line), SkipReason.EMPTY, number=number)
+        return TableRow({}, len(line), SkipReason.EMPTY, number=number)
     try:
         found: Any = json.loads(legacy.decoded(line).strip().removesuffix(","))
     except UnreadableError as error:
-        return Row({}, len(line), error.reason, number=number)
+        return TableRow({}, len(line), error.reason, number=number)
     except (ValueError, RecursionError) as error:
         detail = f"line {number} isn't JSON: {error}"
-        return Row({}, len(line), SkipReason.BROKEN, detail, number)
+        return TableRow({}, len(line), SkipReason.BROKEN, detail, number)
     if not isinstance(found, dict):
         detail = f"line {number} is no object of JSON"
-        return Row({}, len(line), SkipReason.BROKEN, detail, number)
-    return Row(cast("dict[str, Any]", found), len(line), number=number)
+        return TableRow({}, len(line), SkipReason.BROKEN, detail, number)
+    return TableRow(cast("dict[str, Any]", found), len(line), number=number)
 
 
-def json_list(data: bytes, field: str, language: str = "") -> list[Row] | None:
+def json_list(data: bytes, field: str, language: str = "") -> list[TableRow] | None:
     """Return the rows of a list of objects; None where it is none, or none has the field."""
     try:
         found: Any = json.loads(decoded(data, language=language))
@@ -193,26 +193,26 @@ def json_list(data: bytes, field: str, language: str = "") -> list[Row] | None:
     return rows if any(isinstance(_value(row.fields, field), str) for row in rows) else None
 
 
-def _listed(item: object, number: int) -> Row:
+def _listed(item: object, number: int) -> TableRow:
     if not isinstance(item, dict):
-        return Row({}, 0, SkipReason.BROKEN, f"item {number} is no object of JSON", number)
+        return TableRow({}, 0, SkipReason.BROKEN, f"item {number} is no object of JSON", number)
     fields = cast("dict[str, Any]", item)
-    return Row(fields, len(json.dumps(fields)), number=number)
+    return TableRow(fields, len(json.dumps(fields)), number=number)
 
 
-def _of_csv(stream: IO[bytes], max_bytes: int, language: str) -> Iterator[Row]:
+def _of_csv(stream: IO[bytes], max_bytes: int, language: str) -> Iterator[TableRow]:
     data = stream.read(max_bytes + 1)
     if len(data) > max_bytes:
-        yield Row({}, len(data), SkipReason.TOO_LARGE)
+        yield TableRow({}, len(data), SkipReason.TOO_LARGE)
         return
     try:
         text = decoded(data, language=language)
     except UnreadableError as error:
-        yield Row({}, len(data), error.reason)
+        yield TableRow({}, len(data), error.reason)
         return
     for record in records(text):
         reason = SkipReason.BROKEN if record.fault else None
-        yield Row(record.cells, record.size_bytes, reason, record.fault, record.number)
+        yield TableRow(record.cells, record.size_bytes, reason, record.fault, record.number)
 
 
 def _value(fields: Mapping[str, Any], field: str) -> object:

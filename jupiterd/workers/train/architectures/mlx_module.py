@@ -35,7 +35,7 @@ class MlxModule:
             UsageError: mlx-lm has no such model, or one with other parameters.
         """
         fields = config_fields(config)
-        self.inner = _made(fields)
+        self.inner = _built(fields)
         correct(self.inner, fields)
         known = skeleton(config)
         self.shapes = known.shapes
@@ -95,15 +95,15 @@ class MlxModule:
         )
 
 
-def _made(fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a module of mlx-lm
+def _built(fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a module of mlx-lm
     kind = fields.get("model_type")
     try:
         model, arguments = _get_classes(dict(fields))
-        made: nn.Module = model(arguments.from_dict(dict(fields)))
+        module: nn.Module = model(arguments.from_dict(dict(fields)))
     except (ValueError, TypeError, KeyError, AttributeError, AssertionError, IndexError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UsageError(f"MLX can't make this {kind} model: {reason}", _HINT) from error
-    return made.train()
+    return module.train()
 
 
 def _shapes(arrays: Arrays) -> dict[str, tuple[int, ...]]:

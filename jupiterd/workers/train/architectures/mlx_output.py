@@ -25,7 +25,7 @@ class OutputStep:
             UsageError: no layer makes logits of the body's hidden states.
         """
         self._model = model
-        self._given: mx.array | None = None
+        self._hidden: mx.array | None = None
         self._seen: mx.array | None = None
         body, self.layer, self.is_plain = _found(model, vocab_size)
         body.__class__ = self._watched(type(body))
@@ -44,18 +44,18 @@ class OutputStep:
 
     @contextmanager
     def _giving(self, hidden: mx.array) -> Generator[None]:
-        self._given = hidden
+        self._hidden = hidden
         try:
             yield
         finally:
-            self._given = None
+            self._hidden = None
 
     def _watched(self, kind: type[nn.Module]) -> Any:  # noqa: ANN401 - a class
         step = self
 
         def call(self: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as its own
-            if step._given is not None:
-                return step._given
+            if step._hidden is not None:
+                return step._hidden
             step._seen = kind.__call__(self, *given, **named)
             return step._seen
 
@@ -94,8 +94,8 @@ class _Calls:
 
             return call
 
-        ways = [name for name in ("__call__", "as_linear") if hasattr(kind, name)]
-        return type(kind.__name__, (kind,), {name: noted(name) for name in ways})
+        methods = [name for name in ("__call__", "as_linear") if hasattr(kind, name)]
+        return type(kind.__name__, (kind,), {name: noted(name) for name in methods})
 
 
 def _found(model: Any, vocab_size: int) -> tuple[Any, Any, bool]:  # noqa: ANN401 - modules
@@ -108,19 +108,19 @@ def _found(model: Any, vocab_size: int) -> tuple[Any, Any, bool]:  # noqa: ANN40
         logits = model(mx.zeros((1, 2), mx.int32))
     outputs = [
         n
-        for n, (module, _, made) in enumerate(calls.ended)
+        for n, (module, _, output) in enumerate(calls.ended)
         if isinstance(module, nn.Linear | nn.Embedding)
-        and isinstance(made, mx.array)
-        and made.shape[-1] == vocab_size
+        and isinstance(output, mx.array)
+        and output.shape[-1] == vocab_size
     ]
     before = calls.ended[: outputs[-1]] if outputs else []
     if not before:
         raise UsageError("MLX's model has no output layer", "train it on torch: --engine torch")
     last = before[-1][2]
-    body = next(module for module, _, made in reversed(before) if made is last)
-    layer, given, made = calls.ended[outputs[-1]]
+    body = next(module for module, _, output in reversed(before) if output is last)
+    layer, given, output = calls.ended[outputs[-1]]
     is_product = type(layer) in _PRODUCTS and "bias" not in layer
-    return body, layer, is_product and given is last and made is logits
+    return body, layer, is_product and given is last and output is logits
 
 
 _PRODUCTS = {nn.Linear, nn.Embedding}

@@ -33,8 +33,8 @@ def _scaling(rope: Mapping[str, Any]) -> dict[str, Any] | None:
     if kind == "default":
         return None
     left_out = ("rope_theta", "partial_rotary_factor")
-    kept = {name: value for name, value in rope.items() if name not in left_out}
-    return kept | {"type": kind}  # phi3 of mlx-lm knows the name of before alone
+    remaining = {name: value for name, value in rope.items() if name not in left_out}
+    return remaining | {"type": kind}  # phi3 of mlx-lm knows the name of before alone
 
 
 def _pattern(fields: Mapping[str, Any]) -> int | None:

@@ -66,7 +66,7 @@ class Skeleton:
 
 
 @lru_cache(maxsize=4)
-def _made(config_json: str, kind: type[PreTrainedConfig]) -> Skeleton:
+def _built(config_json: str, kind: type[PreTrainedConfig]) -> Skeleton:
     return Skeleton(kind.from_dict(_plain(config_json)))
 
 
@@ -76,7 +76,7 @@ def skeleton(config: PreTrainedConfig) -> Skeleton:
     Raises:
         UsageError: transformers can't make it.
     """
-    return _made(config.to_json_string(use_diff=False), type(config))
+    return _built(config.to_json_string(use_diff=False), type(config))
 
 
 def load_conversions() -> None:

@@ -38,10 +38,10 @@ class TorchOutputStep:
 
         ids: [sequences, tokens]
         """
-        given = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
+        forward = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
         if self._can_be_split():
-            return self._model.base_model(**given).last_hidden_state
-        return self._model(**given).logits
+            return self._model.base_model(**forward).last_hidden_state
+        return self._model(**forward).logits
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Return what the model makes of hidden states: [tokens, width] to [tokens, vocabulary]."""
@@ -56,11 +56,11 @@ class TorchOutputStep:
         """Let the body return hidden states that are given, without computing anything."""
         body: Any = self._model.base_model
 
-        def given(*_some: Any, **_named: Any) -> Any:  # noqa: ANN401 - as the body's own
-            return _Given(last_hidden_state=hidden)
+        def forward(*_some: Any, **_named: Any) -> Any:  # noqa: ANN401 - as the body's own
+            return _BodyOutput(last_hidden_state=hidden)
 
         own = body.__dict__.get("forward")
-        body.forward = given
+        body.forward = forward
         try:
             yield
         finally:
@@ -84,11 +84,11 @@ class TorchOutputStep:
         was_training = self._model.training
         self._model.eval()
         try:
-            with _random_state_kept():
-                given = {"input_ids": ids, "use_cache": False}
-                whole = self._model(**given).logits
+            with _random_state_restored():
+                forward = {"input_ids": ids, "use_cache": False}
+                whole = self._model(**forward).logits
                 self._is_split = True
-                hidden = self._model.base_model(**given).last_hidden_state
+                hidden = self._model.base_model(**forward).last_hidden_state
                 return torch.allclose(self.logits(hidden[0]), whole[0], rtol=_TOLERANCE, atol=1e-5)
         except (AttributeError, TypeError, RuntimeError, KeyError, IndexError, ValueError):
             return False  # its output step wants more of the body than hidden states
@@ -111,7 +111,7 @@ class TorchOutputStep:
         return cast("nn.Linear", self._model.get_output_embeddings()).weight
 
 
-class _Given(dict[str, Any]):
+class _BodyOutput(dict[str, Any]):
     """What a body returns, by name or by place; what else it might have is None."""
 
     def __init__(self, last_hidden_state: Tensor) -> None:
@@ -126,6 +126,6 @@ class _Given(dict[str, Any]):
 
 
 @contextmanager
-def _random_state_kept() -> Generator[None]:
+def _random_state_restored() -> Generator[None]:
     with torch.random.fork_rng(devices=[]):
         yield

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.train.checkpoints.checkpoint import best_of
 from jupiterd.workers.train.checkpoints.tensor_file import save_tensors
-from jupiterd.workers.training_engine import Engine
+from jupiterd.workers.training_engine import TrainingEngine
 
 NEWEST = 2
 """Files that stay: one may be read while the next is written."""
@@ -24,10 +24,10 @@ class BestWeights:
     0: as they were given; None for a step: it isn't known which are the best.
     """
 
-    def __init__(self, folder: Path, *, is_kept: bool) -> None:
+    def __init__(self, folder: Path, *, writes: bool) -> None:
         """Take the folder to write in; is_kept: no where another process here does so."""
         self._folder = folder
-        self._is_kept = is_kept
+        self._writes = writes
         self._files: dict[int, Path] = {}
 
     def go_on(self, best_step: int | None, from_step: int, checkpoint: Path | None) -> None:
@@ -36,12 +36,12 @@ class BestWeights:
         if best_step is not None and found is not None:
             self._files[best_step] = self._linked(found, best_step)
 
-    def take(self, step: int, engine: Engine, best_step: int = 0) -> None:
+    def take(self, step: int, engine: TrainingEngine, best_step: int = 0) -> None:
         """Write down the weights as they are after a step, where the disk has room for them.
 
         best_step: whose weights stay in any case
         """
-        if not (self._is_kept and self._is_written(step, engine)):
+        if not (self._writes and self._is_written(step, engine)):
             return
         self._files[step] = self._folder / _name(step)
         for old in {*sorted(self._files)[:-NEWEST]} - {best_step}:
@@ -49,7 +49,7 @@ class BestWeights:
             if gone.parent == self._folder:
                 gone.unlink(missing_ok=True)
 
-    def _is_written(self, step: int, engine: Engine) -> bool:
+    def _is_written(self, step: int, engine: TrainingEngine) -> bool:
         file = self._folder / _name(step)
         self._folder.mkdir(exist_ok=True)
         try:

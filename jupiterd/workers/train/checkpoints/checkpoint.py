@@ -30,7 +30,7 @@ from jupiterd.workers.train.architectures.folder_weights import (
 )
 from jupiterd.workers.train.checkpoints.tensor_file import WEIGHTS_FILE, load_tensors, save_tensors
 from jupiterd.workers.train.model_config import config_fields, generation_fields
-from jupiterd.workers.training_engine import Engine, Tensors, moments_of
+from jupiterd.workers.training_engine import Tensors, TrainingEngine, moments_of
 
 STATE_DIR = "training_state"
 STATE_FILE = "state.json"
@@ -91,7 +91,7 @@ class TrainingState:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class TrainingSnapshot:
     """Everything that a checkpoint holds, in memory of its own: training may go on."""
 
     config: PreTrainedConfig
@@ -106,10 +106,12 @@ class Snapshot:
     """The weights are those of an earlier step, the best there were: training is over."""
 
 
-def snapshot(engine: Engine, state: TrainingState, outer: Tensors | None = None) -> Snapshot:
+def snapshot(
+    engine: TrainingEngine, state: TrainingState, outer: Tensors | None = None
+) -> TrainingSnapshot:
     """Copy what the engine has now; nothing may change it meanwhile."""
     trim_heaps()
-    return Snapshot(engine.config, engine.weights(), engine.moments(), state, outer)
+    return TrainingSnapshot(engine.config, engine.weights(), engine.moments(), state, outer)
 
 
 def best_of(folder: Path, *, is_own: bool) -> Path | None:
@@ -118,7 +120,9 @@ def best_of(folder: Path, *, is_own: bool) -> Path | None:
     return found if found.is_file() else None
 
 
-def write(taken: Snapshot, folder: Path, tokenizer: Path, *, is_synced: bool = True) -> None:
+def write(
+    taken: TrainingSnapshot, folder: Path, tokenizer: Path, *, is_synced: bool = True
+) -> None:
     """Write the folder; after a power cut it is there complete, or not at all, if it is synced.
 
     Where it fails, nothing is left of it: a full disk needs the room.
@@ -138,7 +142,7 @@ def write(taken: Snapshot, folder: Path, tokenizer: Path, *, is_synced: bool = T
         _sync(folder.parent)
 
 
-def _fill(draft: Path, taken: Snapshot, tokenizer: Path) -> None:
+def _fill(draft: Path, taken: TrainingSnapshot, tokenizer: Path) -> None:
     write_model(draft, taken.config, taken.weights, tokenizer)
     (draft / STATE_DIR).mkdir()
     save_tensors(taken.moments, draft / STATE_DIR / OPTIMIZER_FILE)
@@ -162,7 +166,7 @@ def write_model(folder: Path, config: PreTrainedConfig, weights: Tensors, tokeni
     save_tensors(as_files_have_them(config, weights), folder / WEIGHTS_FILE)
 
 
-def load_weights(folder: Path, engine: Engine) -> None:
+def load_weights(folder: Path, engine: TrainingEngine) -> None:
     """Fill the engine's model with a checkpoint's weights.
 
     Raises:
@@ -195,7 +199,7 @@ def load_state(folder: Path) -> TrainingState:
         raise CorruptArtifactError(f"the state of checkpoint {folder.name} is not ours") from error
 
 
-def load_moments(folder: Path, engine: Engine, step: int) -> None:
+def load_moments(folder: Path, engine: TrainingEngine, step: int) -> None:
     """Give the optimizer its moments back, as they were after `step` steps.
 
     Raises:

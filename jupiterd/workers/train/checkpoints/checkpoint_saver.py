@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jupiterd.workers.disk_room import is_out_of_room
-from jupiterd.workers.train.checkpoints.checkpoint import Snapshot, write
+from jupiterd.workers.train.checkpoints.checkpoint import TrainingSnapshot, write
 
 
 class CheckpointSaver:
@@ -23,7 +23,7 @@ class CheckpointSaver:
 
     def save(
         self,
-        taken: Snapshot,
+        taken: TrainingSnapshot,
         folder: Path,
         written: Callable[[], None],
         unsaved: Callable[[], None] | None = None,
@@ -59,7 +59,7 @@ class CheckpointSaver:
 
     def _write(
         self,
-        taken: Snapshot,
+        taken: TrainingSnapshot,
         folder: Path,
         written: Callable[[], None],
         unsaved: Callable[[], None] | None,

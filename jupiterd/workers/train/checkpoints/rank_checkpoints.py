@@ -17,12 +17,17 @@ from jupiterd.protocol.frames import CheckpointUnsaved, CheckpointWritten
 from jupiterd.protocol.training_values import TrainingProgress
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.architectures.folder_weights import read_file
-from jupiterd.workers.train.checkpoints.checkpoint import Snapshot, TrainingState, snapshot, write
+from jupiterd.workers.train.checkpoints.checkpoint import (
+    TrainingSnapshot,
+    TrainingState,
+    snapshot,
+    write,
+)
 from jupiterd.workers.train.checkpoints.checkpoint_saver import CheckpointSaver
 from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
 from jupiterd.workers.train.island.learning_rate_ramp import LearningRateRamp
-from jupiterd.workers.train.job import Job
-from jupiterd.workers.training_engine import Engine, Tensors
+from jupiterd.workers.train.job import TrainingJob
+from jupiterd.workers.training_engine import Tensors, TrainingEngine
 
 
 class OuterPart(Protocol):
@@ -38,7 +43,7 @@ class OuterPart(Protocol):
 
 
 @dataclass(frozen=True)
-class Tally:
+class TokenTally:
     """How many tokens were trained on along the line, after each step from one on."""
 
     step: int
@@ -50,15 +55,17 @@ class Tally:
         """Return how many, after so many steps."""
         return self.tokens + (step - self.step) * self.tokens_per_step
 
-    def jumped(self, step: int, to_step: int, tokens_per_step: int) -> "Tally":
+    def jumped(self, step: int, to_step: int, tokens_per_step: int) -> "TokenTally":
         """Return the tally where one step is followed by a later one, and none between them."""
-        return Tally(to_step, self.at(step), tokens_per_step)
+        return TokenTally(to_step, self.at(step), tokens_per_step)
 
 
 class RankCheckpoints:
     """Those of one rank in one attempt."""
 
-    def __init__(self, task: Task, job: Job, engine: Engine, tally: Tally) -> None:
+    def __init__(
+        self, task: Task, job: TrainingJob, engine: TrainingEngine, tally: TokenTally
+    ) -> None:
         self._task = task
         self._job = job
         self._engine = engine
@@ -123,12 +130,12 @@ class RankCheckpoints:
         write(taken, folder, tokenizer, is_synced=False)
         return CheckpointWritten(name, self._progress(taken))
 
-    def _progress(self, taken: Snapshot) -> TrainingProgress:
+    def _progress(self, taken: TrainingSnapshot) -> TrainingProgress:
         state = taken.state
         horizon = self._horizon(state.step, taken).to_plain()
         return TrainingProgress(state.step, state.tokens, state.cursor, self.loss, horizon)
 
-    def _snapshot(self, step: int) -> Snapshot:
+    def _snapshot(self, step: int) -> TrainingSnapshot:
         """Copy what there is; of the last step, the best weights that there were."""
         tensors = None if self.outer is None else self.outer.tensors()
         taken = snapshot(self._engine, self._state(step), tensors)
@@ -145,7 +152,7 @@ class RankCheckpoints:
     def _lacks_best(self, step: int) -> bool:
         return self.watch is not None and self.watch.lacks_best(step)
 
-    def _horizon(self, step: int, taken: Snapshot) -> Horizon:
+    def _horizon(self, step: int, taken: TrainingSnapshot) -> Horizon:
         """Return what is told: at the end the best step is the one whose weights are there."""
         horizon = Horizon() if self.watch is None else self.watch.horizon
         is_other = self.watch is not None and step >= self.watch.end_step and not taken.is_best

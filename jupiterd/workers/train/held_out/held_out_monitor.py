@@ -15,7 +15,7 @@ from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.cycle.training.schedule import Schedule
 from jupiterd.workers.train.checkpoints.best_weights import BestWeights
 from jupiterd.workers.train.held_out.validation import Validation
-from jupiterd.workers.training_engine import Engine
+from jupiterd.workers.training_engine import TrainingEngine
 
 
 class HeldOutMonitor:
@@ -23,7 +23,7 @@ class HeldOutMonitor:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: TrainingEngine,
         plan: TrainPlan,
         validation: Validation,
         sequences: int,
@@ -42,7 +42,7 @@ class HeldOutMonitor:
         scored = sequences_to_score(plan.batch_sequences, sequences)
         self._interval = measure_interval(plan.steps, plan.batch_sequences, scored)
         self.horizon = horizon
-        self.tell_busy: Callable[[int], None] = lambda _: None
+        self.report_busy: Callable[[int], None] = lambda _: None
         """Called with the steps that are done, before text is scored after them."""
         self._best_before = _best_step(horizon)
 
@@ -73,7 +73,7 @@ class HeldOutMonitor:
         """Say whether the best weights belong beside those of the step, and aren't here."""
         return self._best is not None and self._best.lacks(_best_step(self.horizon), step)
 
-    def measure_given(self) -> float | None:
+    def measure_initial(self) -> float | None:
         """Return the loss of weights that were given, before the first step; None without text.
 
         They count as the best until a step has a lower one.
@@ -105,7 +105,7 @@ class HeldOutMonitor:
         """
         if not self._is_due(step):
             return None
-        self.tell_busy(step)
+        self.report_busy(step)
         return self._measured(step, shares, is_whole=is_whole)
 
     def _measured(self, step: int, shares: Shares, *, is_whole: bool) -> float | None:

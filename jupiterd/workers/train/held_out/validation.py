@@ -17,7 +17,7 @@ from pathlib import Path
 from jupiterd.cycle.training.batch_shares import Shares
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.train.held_out.held_out_tokens import HeldOutTokens, held_out_tokens
-from jupiterd.workers.training_engine import Engine, MicroBatch
+from jupiterd.workers.training_engine import MicroBatch, TrainingEngine
 
 
 class Validation:
@@ -57,7 +57,7 @@ class Validation:
         """Say whether what was scored is development text; known once something was."""
         return self._read is not None and self._read.may_decide
 
-    def loss(self, engine: Engine, shares: Shares) -> float | None:
+    def loss(self, engine: TrainingEngine, shares: Shares) -> float | None:
         """Return the mean over the tokens, in nats; None where there is nothing to score."""
         if not self._held_out:
             return None
@@ -65,7 +65,7 @@ class Validation:
         nats, tokens = (sum(column) for column in zip(*parts, strict=True))
         return nats / tokens if tokens and math.isfinite(nats) else None
 
-    def _part(self, engine: Engine, shares: Shares) -> tuple[float, float]:
+    def _part(self, engine: TrainingEngine, shares: Shares) -> tuple[float, float]:
         """Return this rank's sum of losses, and over how many tokens.
 
         No number where the text can't be read here: no other rank may wait for this one.

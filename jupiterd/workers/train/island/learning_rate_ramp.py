@@ -11,7 +11,7 @@ the end of its first round. The curve of the run stays that of the global step.
 from collections.abc import Sequence
 
 from jupiterd.cycle.training.schedule import Ramp
-from jupiterd.workers.training_engine import Engine
+from jupiterd.workers.training_engine import TrainingEngine
 
 RAMP_STEPS = 50
 
@@ -32,7 +32,7 @@ class LearningRateRamp:
         """Take in that the optimizer knows nothing any more."""
         self._is_fresh = True
 
-    def begin(self, engine: Engine, step: int, end_step: int) -> None:
+    def begin(self, engine: TrainingEngine, step: int, end_step: int) -> None:
         """Raise the rate from this step on, if the optimizer knows nothing.
 
         It takes the step's number: so it goes on from a checkpoint as it would have without.

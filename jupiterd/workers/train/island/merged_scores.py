@@ -8,7 +8,7 @@ from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.errors import Bug
 from jupiterd.protocol.frames import OuterStepArrived
 from jupiterd.protocol.training_values import RoundOrder
-from jupiterd.workers.islands.island import Island
+from jupiterd.workers.islands.island import IslandView
 from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
 from jupiterd.workers.train.held_out.outer_monitor import OuterMonitor
 from jupiterd.workers.train.loop import Watch
@@ -19,7 +19,7 @@ class MergedScores:
     """Those of one rank in one attempt; all ranks of an island take part in each."""
 
     def __init__(
-        self, watch: Watch | None, island: Island, keeper: LastStepSnapshot, report: RunReport
+        self, watch: Watch | None, island: IslandView, keeper: LastStepSnapshot, report: RunReport
     ) -> None:
         if not isinstance(watch, OuterMonitor):
             raise Bug("an island's watch is over merged weights")

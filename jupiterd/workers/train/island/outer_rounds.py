@@ -33,10 +33,10 @@ from jupiterd.protocol.frames import (
     RankBusy,
 )
 from jupiterd.protocol.training_values import PseudoGradient, RoundOrder
-from jupiterd.workers.islands.island import Island, are_numbers
+from jupiterd.workers.islands.island import IslandView, are_numbers
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
-from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints, Tally
+from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints, TokenTally
 from jupiterd.workers.train.island.merged_scores import MergedScores
 from jupiterd.workers.train.island.pseudo_gradient_exchange import PseudoGradientExchange
 from jupiterd.workers.train.job import check_batch
@@ -61,7 +61,7 @@ SAVE_AFTER_ROUNDS = 4
 steps since then."""
 
 
-class News(Enum):
+class Agreed(Enum):
     """What all ranks have agreed on."""
 
     ARRIVED = auto()
@@ -78,7 +78,7 @@ class OuterRounds:
         self,
         task: Task,
         loop: TrainingLoop,
-        island: Island,
+        island: IslandView,
         checkpoints: RankCheckpoints,
         keeper: LastStepSnapshot,
         report: RunReport,
@@ -122,12 +122,12 @@ class OuterRounds:
         self._go_on_at(step, tokens)
         while not self.is_over:
             match self._wait():
-                case News.ARRIVED:
-                    self._tell_busy()
+                case Agreed.ARRIVED:
+                    self._report_busy()
                     self._take_outer_step()
-                case News.NONE:
+                case Agreed.NONE:
                     self._train()
-                case News.STOPPED:
+                case Agreed.STOPPED:
                     self._stop()
                     return
 
@@ -164,7 +164,7 @@ class OuterRounds:
     def _go_on_at(self, step: int, tokens: int) -> None:
         orders = self._island.orders
         self.step = step if self._has_part or not orders else orders[0].first_step
-        self._checkpoints.tally = Tally(self.step, tokens, self._tokens_of_step)
+        self._checkpoints.tally = TokenTally(self.step, tokens, self._tokens_of_step)
         self._exchange.begin(self._after)
         if (last := self._island.last) is not None:
             self._scores.score_again(last, self.step)
@@ -212,7 +212,7 @@ class OuterRounds:
         sequences = 0 if order is None else order.batch_sequences
         return sequences * self._loop.batches.shards.seq_len
 
-    def _wait(self) -> News:
+    def _wait(self) -> Agreed:
         """Wait for the next outer step, as long as there is nothing else to do."""
         until_s, is_coming = time.monotonic() + self._patience_s(), False
         while True:
@@ -224,12 +224,12 @@ class OuterRounds:
             here, stops, late = zip(*self._engine.gather([*map(float, mine)]), strict=True)
             is_coming = any(here)
             if any(stops):
-                return News.STOPPED
+                return Agreed.STOPPED
             if all(here):
-                return News.ARRIVED
+                return Agreed.ARRIVED
             if late[0] and not (is_coming and self._is_due):
-                return News.NONE
-            self._tell_waiting()
+                return Agreed.NONE
+            self._report_waiting()
 
     def _patience_s(self) -> float:
         if self._must_wait:
@@ -268,14 +268,14 @@ class OuterRounds:
             raise Bug("an island was to train without an order")
         return self._island.current
 
-    def _tell_waiting(self) -> None:
+    def _report_waiting(self) -> None:
         """Tell that no step comes to its end for a while, and that nothing is wrong with that."""
         last = {} if self._last is None else readings(self._last, self._engine.rank)
         values = {**last, **self.readings, "step": self.step, "waiting": 1.0}
         steps = self._scores.watch.expected_steps(self.step)
         self._task.progress(self.step, steps, "steps", **values)
 
-    def _tell_busy(self) -> None:
+    def _report_busy(self) -> None:
         """Tell that something else than a step comes next."""
         self._task.send(RankBusy(self.step))
 
@@ -406,7 +406,7 @@ class OuterRounds:
 
     def _end_round(self) -> None:
         """Send our pseudo-gradient from rank 0; every rank packs it while training goes on."""
-        self._tell_waiting()
+        self._report_waiting()
         order, base, weights = self._order, self._island.base, self._island.end()
         self._has_diverged |= not are_numbers(weights)  # the last step may have, unnoticed
         self._is_done = self._is_sent = True
@@ -440,7 +440,7 @@ class OuterRounds:
 
     def _save(self, *, must_be_saved: bool = False) -> None:
         if self.step != self._saved_step:
-            self._tell_busy()
+            self._report_busy()
             self._checkpoints.write(self.step, must_be_saved=must_be_saved)
             self._saved_step, self._saved_number = self.step, self._number
             self._saved_s, self._is_save_due = time.monotonic(), False

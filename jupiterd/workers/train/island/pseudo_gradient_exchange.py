@@ -17,20 +17,22 @@ from jupiterd.protocol.training_values import PseudoGradient
 from jupiterd.workers.islands.compression import Packed
 from jupiterd.workers.islands.fixed_batch import FixedBatch
 from jupiterd.workers.islands.flat import Vector
-from jupiterd.workers.islands.island import Island, Merged, length
+from jupiterd.workers.islands.island import IslandView, Merged, length
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
 from jupiterd.workers.islands.pseudo_gradient_file import (
     read_pseudo_gradient,
     write_pseudo_gradient,
 )
 from jupiterd.workers.link import Task
-from jupiterd.workers.training_engine import Engine
+from jupiterd.workers.training_engine import TrainingEngine
 
 
 class PseudoGradientExchange:
     """One rank's side of it; rank 0 sends for its island."""
 
-    def __init__(self, task: Task, engine: Engine, island: Island, seq_len: int) -> None:
+    def __init__(
+        self, task: Task, engine: TrainingEngine, island: IslandView, seq_len: int
+    ) -> None:
         self._task = task
         self._is_first = engine.rank == 0
         self._island = island

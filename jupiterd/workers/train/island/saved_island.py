@@ -13,12 +13,12 @@ from typing import Any
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.compression import Kind
-from jupiterd.workers.islands.flat import Layout, Vector
-from jupiterd.workers.islands.island import Island
+from jupiterd.workers.islands.flat import FlatLayout, Vector
+from jupiterd.workers.islands.island import IslandView
 from jupiterd.workers.islands.outer_step import OuterState
 from jupiterd.workers.train.checkpoints.checkpoint import OUTER_FILE, STATE_DIR
 from jupiterd.workers.train.checkpoints.tensor_file import load_tensors
-from jupiterd.workers.training_engine import Engine, Tensors
+from jupiterd.workers.training_engine import Tensors, TrainingEngine
 
 NOT_OURS = "a checkpoint's place between outer steps is not ours"
 
@@ -26,7 +26,7 @@ NOT_OURS = "a checkpoint's place between outer steps is not ours"
 class SavedIsland:
     """What a checkpoint has of an island, as it is written."""
 
-    def __init__(self, island: Island) -> None:
+    def __init__(self, island: IslandView) -> None:
         self._island = island
 
     def place(self) -> Mapping[str, Any] | None:
@@ -59,8 +59,8 @@ class SavedIsland:
 
 
 def load_island(
-    checkpoint: Path, place: Mapping[str, Any], name: str, engine: Engine, kind: Kind
-) -> Island:
+    checkpoint: Path, place: Mapping[str, Any], name: str, engine: TrainingEngine, kind: Kind
+) -> IslandView:
     """Return the island of that name as it was, in an engine that has the checkpoint's weights.
 
     place: what `SavedIsland.place` gave
@@ -70,14 +70,14 @@ def load_island(
     """
     orders, current = _orders(place)
     found = load_tensors(checkpoint / STATE_DIR / OUTER_FILE)
-    layout = Layout.of(engine.weights())
+    layout = FlatLayout.of(engine.weights())
     begun = OuterState(_vector(found, "weights", layout), _vector(found, "momentum", layout))
     if orders[-1].island != name:
-        island = Island(engine, kind, begun)
+        island = IslandView(engine, kind, begun)
         island.fall_back()
         island.orders = [replace(e, island=name, batch_sequences=0, positions="") for e in orders]
         return island
-    island = Island(engine, kind, begun, _vector(found, "residual", layout))
+    island = IslandView(engine, kind, begun, _vector(found, "residual", layout))
     base = _some_vector(found, "base", layout)
     island.base = begun.weights if base is None else base
     island.orders, island.current = orders, current
@@ -101,18 +101,18 @@ def _order(plain: Mapping[str, Any]) -> RoundOrder:
     return RoundOrder(**found)
 
 
-def _some_vector(tensors: Tensors, kind: str, layout: Layout) -> Vector | None:
+def _some_vector(tensors: Tensors, kind: str, layout: FlatLayout) -> Vector | None:
     is_there = any(name.startswith(f"{kind}.") for name in tensors)
     return _vector(tensors, kind, layout) if is_there else None
 
 
-def _vector(tensors: Tensors, kind: str, layout: Layout) -> Vector:
+def _vector(tensors: Tensors, kind: str, layout: FlatLayout) -> Vector:
     prefix = f"{kind}."
     found = {
         name.removeprefix(prefix): values
         for name, values in tensors.items()
         if name.startswith(prefix)
     }
-    if Layout.of(found) != layout:
+    if FlatLayout.of(found) != layout:
         raise CorruptArtifactError(f"an island's checkpoint has no {kind} of this model")
     return layout.flat(found)

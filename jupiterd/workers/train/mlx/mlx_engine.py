@@ -46,7 +46,7 @@ AHEAD_BYTES = 256 << 20
 """What MLX may always allocate ahead: tiny models need nothing else, and mustn't wait."""
 
 
-class MlxEngine:
+class MlxTrainingEngine:
     """One rank on MLX."""
 
     def __init__(self, shape: ModelShape, plan: TrainPlan, end_token: int, ring: Ring) -> None:

@@ -20,12 +20,12 @@ def summed_loss(hidden: mx.array, weight: mx.array, targets: mx.array, at_a_time
     def found(hidden: mx.array, weight: mx.array) -> list[mx.array]:
         return _found(hidden, weight, targets, at_a_time)
 
-    def given(_primals: Any, cotangents: Any, outputs: Any) -> tuple[mx.array, mx.array]:  # noqa: ANN401 - arrays
+    def backward(_primals: Any, cotangents: Any, outputs: Any) -> tuple[mx.array, mx.array]:  # noqa: ANN401 - arrays
         factor, of_hidden, of_weight = cotangents[0], outputs[1], outputs[2]
         return (of_hidden * factor).astype(hidden.dtype), (of_weight * factor).astype(weight.dtype)
 
     with_gradients: Any = mx.custom_function(found)
-    with_gradients.vjp(given)
+    with_gradients.vjp(backward)
     return with_gradients(hidden, weight)[0]
 
 

@@ -33,7 +33,7 @@ AT_A_TIME_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class Pace:
+class StepScale:
     """How far a step goes: what gradients are multiplied by first, and the rate of learning."""
 
     scale: float
@@ -75,7 +75,7 @@ class MlxOptimizer:
         while gradients:
             name, gradient = gradients.popitem()
             update = self._by_muon if self._is_by_muon(name, gradient) else self._by_adamw
-            parameters[name] = update(name, parameters[name], gradient, Pace(scale, rate))
+            parameters[name] = update(name, parameters[name], gradient, StepScale(scale, rate))
             updated.append(name)
             del gradient
             if not gradients or sum(parameters[n].nbytes for n in updated) >= AT_A_TIME_BYTES:
@@ -97,32 +97,41 @@ class MlxOptimizer:
     def _is_by_muon(self, name: str, gradient: mx.array) -> bool:
         return MOMENTUM in moments_of(name, gradient.ndim, self._plan.options)
 
-    def _by_adamw(self, name: str, parameter: mx.array, gradient: mx.array, pace: Pace) -> mx.array:
+    def _by_adamw(
+        self, name: str, parameter: mx.array, gradient: mx.array, pace: StepScale
+    ) -> mx.array:
         first, second = BETAS
         # What both means lack of early steps is made up for by numbers: an array for it takes time.
         lack = math.sqrt(1 - second**self.steps)
         length = pace.rate * lack / (1 - first**self.steps)
-        numbers = (pace.scale, self._kept_share(name, parameter, pace), length, EPSILON * lack)
-        means = [self._kept(kind, name, gradient) for kind in MOMENTS]
+        numbers = (
+            pace.scale,
+            self._share_after_decay(name, parameter, pace),
+            length,
+            EPSILON * lack,
+        )
+        means = [self._moment(kind, name, gradient) for kind in MOMENTS]
         updated, means = self._adamw(parameter, gradient, means, [*map(mx.array, numbers)])
         for kind, value in zip(MOMENTS, means, strict=True):
             self.moments[f"{kind}.{name}"] = value
         return updated
 
-    def _by_muon(self, name: str, parameter: mx.array, gradient: mx.array, pace: Pace) -> mx.array:
+    def _by_muon(
+        self, name: str, parameter: mx.array, gradient: mx.array, pace: StepScale
+    ) -> mx.array:
         gradient = gradient * pace.scale
-        momentum = self._kept(MOMENTUM, name, gradient)
+        momentum = self._moment(MOMENTUM, name, gradient)
         momentum = momentum + (1 - MUON_BETA) * (gradient - momentum)
         self.moments[f"{MOMENTUM}.{name}"] = momentum
         ahead = gradient + MUON_BETA * (momentum - gradient)
         step = muon_rate(pace.rate, gradient.shape) * orthogonal(ahead)
-        return parameter * self._kept_share(name, parameter, pace) - step
+        return parameter * self._share_after_decay(name, parameter, pace) - step
 
-    def _kept_share(self, name: str, parameter: mx.array, pace: Pace) -> float:
+    def _share_after_decay(self, name: str, parameter: mx.array, pace: StepScale) -> float:
         """Return how much of a parameter its decay leaves."""
         return 1 - pace.rate * self._plan.weight_decay * is_decayed(name, parameter.ndim)
 
-    def _kept(self, kind: str, name: str, like: mx.array) -> mx.array:
+    def _moment(self, kind: str, name: str, like: mx.array) -> mx.array:
         return self.moments.get(f"{kind}.{name}", mx.zeros_like(like))
 
 
@@ -135,12 +144,12 @@ def adamw(
     the length of the step, and what is added to the root. They are arrays, so that one compiled
     step serves every rate.
     """
-    (mean, mean_square), (scale, kept_share, length, floor) = means, numbers
+    (mean, mean_square), (scale, share_after_decay, length, floor) = means, numbers
     first, second = BETAS
     gradient = gradient * scale
     mean = first * mean + (1 - first) * gradient
     mean_square = second * mean_square + (1 - second) * mx.square(gradient)
-    updated = parameter * kept_share - length * mean / (mx.sqrt(mean_square) + floor)
+    updated = parameter * share_after_decay - length * mean / (mx.sqrt(mean_square) + floor)
     return updated, (mean, mean_square)
 
 

@@ -38,7 +38,7 @@ def run(task: Task) -> TaskFinished:
         ring.form(addresses, task.output_dir, list(task.params.get("member_hosts") or ()))
     from jupiterd.cycle.training.architectures import check_engine
     from jupiterd.workers.train.job import read_job
-    from jupiterd.workers.train.mlx.mlx_engine import MlxEngine, device
+    from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine, device
     from jupiterd.workers.train.rank_training import RankTraining
 
     note = blas_note(device())
@@ -46,7 +46,7 @@ def run(task: Task) -> TaskFinished:
     task.send(GangJoined(device(), note))
     job = read_job(task, ring.world_size)
     check_engine("mlx", job.shape)
-    engine = MlxEngine(job.shape, job.plan, job.end_token, ring)
+    engine = MlxTrainingEngine(job.shape, job.plan, job.end_token, ring)
     return RankTraining(task, job, engine).run()
 
 

@@ -70,7 +70,7 @@ class Ring:
         os.environ["MLX_HOSTFILE"] = str(path)
         faulthandler.dump_traceback_later(FORMING_TIMEOUT_S, exit=True)
         try:
-            with ring_closed_to_strangers(addresses[self.rank], members, self._tell):
+            with ring_closed_to_strangers(addresses[self.rank], members, self._send):
                 self._group = mx.distributed.init(backend="ring", strict=True)
         except RuntimeError as error:
             raise WorkFailedError(f"rank {self.rank} couldn't form its ring: {error}") from error
@@ -79,7 +79,7 @@ class Ring:
         if (self._group.rank(), self._group.size()) != (self.rank, self.world_size):
             raise WorkFailedError(f"rank {self.rank} found itself in another ring")
 
-    def _tell(self, frame: ConnectionsRefused) -> None:
+    def _send(self, frame: ConnectionsRefused) -> None:
         if self._task is not None:
             self._task.send(frame)
 

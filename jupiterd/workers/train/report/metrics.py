@@ -149,14 +149,14 @@ def _take_back(path: Path, from_step: int) -> None:
     """Keep the lines up to a step; a last line that was torn by a crash goes too."""
     if not path.exists():
         return
-    kept: list[str] = []
+    retained: list[str] = []
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
         try:
-            is_kept = int(json.loads(line)["step"]) <= from_step
+            is_before = int(json.loads(line)["step"]) <= from_step
         except (ValueError, KeyError, TypeError):
-            is_kept = False
-        if is_kept:
-            kept.append(line)
+            is_before = False
+        if is_before:
+            retained.append(line)
     fresh = path.with_suffix(".new")
-    fresh.write_text("".join(kept), encoding="utf-8")
+    fresh.write_text("".join(retained), encoding="utf-8")
     fresh.replace(path)

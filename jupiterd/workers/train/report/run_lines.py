@@ -12,7 +12,7 @@ from jupiterd.formats import bits_per_byte
 
 
 @dataclass(frozen=True)
-class Place:
+class RankLabel:
     """Which rank this is, and where it runs."""
 
     rank: int
@@ -77,7 +77,7 @@ class Course:
 
 
 def start_lines(
-    place: Place, engine: str, gpus: Sequence[str], numerics: Numerics, course: Course
+    place: RankLabel, engine: str, gpus: Sequence[str], numerics: Numerics, course: Course
 ) -> list[str]:
     """Return what a rank says before its first step; rank 0 also says what is trained."""
     owned = ", ".join(gpus) or "none"
@@ -91,7 +91,7 @@ def start_lines(
 
 
 def step_line(
-    place: Place, course: Course, step: int, loss: float, tokens_per_s: float, sync: str
+    place: RankLabel, course: Course, step: int, loss: float, tokens_per_s: float, sync: str
 ) -> str:
     """Return the line of a step (from 1) that is done."""
     return (
@@ -111,7 +111,7 @@ def epoch_line(
     )
 
 
-def outer_line(place: Place, number: int, name: str, digest: str, pseudo_gradients: int) -> str:
+def outer_line(place: RankLabel, number: int, name: str, digest: str, pseudo_gradients: int) -> str:
     """Return the line of an outer step: all islands' ranks have the same digest after it.
 
     name: of the step; groups that are apart take different ones of the same number
@@ -119,19 +119,19 @@ def outer_line(place: Place, number: int, name: str, digest: str, pseudo_gradien
     return f"{place.tag} Outer step {number} ({name}) | Ways {pseudo_gradients} | Digest {digest}"
 
 
-def end_line(place: Place) -> str:
+def end_line(place: RankLabel) -> str:
     """Return what a rank says when it has done its last step and all weights are the same."""
     return f"{place.tag} Training finished. Gradients in sync."
 
 
-def given_line(place: Place, horizon: Horizon) -> str:
+def initial_line(place: RankLabel, horizon: Horizon) -> str:
     """Return what is said of weights that were given, before the first step."""
     return f"{place.tag} Held out: {_bits(horizon, horizon.first_loss)} before training"
 
 
-def held_out_lines(place: Place, now: Horizon, before: Horizon) -> Iterator[str]:
+def held_out_lines(place: RankLabel, now: Horizon, before: Horizon) -> Iterator[str]:
     """Yield what a measurement on held-out text tells, and what is decided by it."""
-    beside = f" | {_beside(now, now.loss)}" if now.first_loss else ""
+    beside = f" | {_with_initial(now, now.loss)}" if now.first_loss else ""
     yield f"{place.tag} Step {now.step} | Held-out loss {now.loss:.4f} | {_best(now)}{beside}"
     if now.decay_from and not before.decay_from:
         why = "has risen for good" if now.has_risen else "falls no more from pass to pass"
@@ -143,14 +143,14 @@ def held_out_lines(place: Place, now: Horizon, before: Horizon) -> Iterator[str]
         yield f"{place.tag} The held-out loss has risen for good: training ends early"
 
 
-def best_lines(place: Place, horizon: Horizon) -> Iterator[str]:
+def best_lines(place: RankLabel, horizon: Horizon) -> Iterator[str]:
     """Yield what is said at the end of the weights that count; nothing without held-out text."""
     if not horizon.step:
         return
     if horizon.ends_worse:
-        yield f"{place.tag} Ended worse than it began: {_beside(horizon, horizon.loss)}"
+        yield f"{place.tag} Ended worse than it began: {_with_initial(horizon, horizon.loss)}"
     elif horizon.first_loss:
-        yield f"{place.tag} Held out: {_beside(horizon, horizon.best_loss)}"
+        yield f"{place.tag} Held out: {_with_initial(horizon, horizon.best_loss)}"
     yield f"{place.tag} Held-out loss {horizon.best_loss:.4f}, {_best(horizon)}"
 
 
@@ -160,7 +160,7 @@ def _best(horizon: Horizon) -> str:
     return f"best at step {horizon.best_step}"
 
 
-def _beside(horizon: Horizon, loss: float) -> str:
+def _with_initial(horizon: Horizon, loss: float) -> str:
     """Return a loss beside that of the weights that were given."""
     return f"{_bits(horizon, loss)} ({_bits(horizon, horizon.first_loss)} before training)"
 

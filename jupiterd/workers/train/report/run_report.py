@@ -20,17 +20,17 @@ from jupiterd.workers.train.report.metrics import Round, RunMetrics
 from jupiterd.workers.train.report.run_lines import (
     Course,
     Numerics,
-    Place,
+    RankLabel,
     best_lines,
     end_line,
     epoch_line,
-    given_line,
     held_out_lines,
+    initial_line,
     outer_line,
     start_lines,
     step_line,
 )
-from jupiterd.workers.training_engine import Engine
+from jupiterd.workers.training_engine import TrainingEngine
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RunReport(AbstractContextManager["RunReport"]):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: TrainingEngine,
         shape: ModelShape,
         course: Course,
         node: str,
@@ -58,7 +58,7 @@ class RunReport(AbstractContextManager["RunReport"]):
         self._engine = engine
         self._shape = shape
         self._course = course
-        self._place = Place(engine.rank, engine.world_size, node, engine.device)
+        self._place = RankLabel(engine.rank, engine.world_size, node, engine.device)
         self._folder = curves.folder if engine.rank == 0 else None
         self._round = Round(curves.round, course.batch * course.seq_len)
         is_alone = engine.world_size == 1
@@ -114,10 +114,10 @@ class RunReport(AbstractContextManager["RunReport"]):
         if done.held_out is not None and horizon.step:
             self.decided(horizon)
 
-    def given(self, loss: float, horizon: Horizon) -> None:
+    def report_initial(self, loss: float, horizon: Horizon) -> None:
         """Tell of weights that were given, before the first step."""
         self._write(0, {"val_loss": loss})
-        self._tell([given_line(self._place, horizon)])
+        self._print([initial_line(self._place, horizon)])
         self._reported = horizon
 
     def scored(self, step: int, loss: float) -> None:
@@ -126,7 +126,7 @@ class RunReport(AbstractContextManager["RunReport"]):
 
     def decided(self, horizon: Horizon) -> None:
         """Tell what a measurement on held-out text has decided."""
-        self._tell(held_out_lines(self._place, horizon, self._reported))
+        self._print(held_out_lines(self._place, horizon, self._reported))
         self._reported = horizon
 
     def outer_step(self, number: int, name: str, digest: bytes, pseudo_gradients: int) -> None:
@@ -135,10 +135,10 @@ class RunReport(AbstractContextManager["RunReport"]):
 
     def finished(self, horizon: Horizon) -> None:
         """Say that all steps are done, and which of them is the best."""
-        self._tell(best_lines(self._place, horizon))
+        self._print(best_lines(self._place, horizon))
         _say(end_line(self._place))
 
-    def _tell(self, lines: Iterable[str]) -> None:
+    def _print(self, lines: Iterable[str]) -> None:
         if self._place.rank == 0:
             for line in lines:
                 _say(line)

@@ -20,7 +20,7 @@ from jupiterd.workers.train.torch.link_local import read_on_link
 from jupiterd.workers.train.torch.nccl import GLOO, NCCL, meet_over_nccl
 from jupiterd.workers.train.torch.rank_store import GLOO_ASKS_AT_ONCE, RankStore
 
-_KEPT: list[object] = []
+_NEVER_DESTROYED: list[object] = []
 """Process groups and what refers to them, until the process ends.
 
 Destroying one joins gloo's threads while it holds Python's lock, and a thread that is just letting
@@ -55,7 +55,7 @@ class ProcessGroup:
             broadcast_buffers=False,
             init_sync=not has_same_weights,
         )
-        _KEPT.append(self._shared)
+        _NEVER_DESTROYED.append(self._shared)
         return self._shared
 
     def accumulating(self, *, is_last: bool) -> AbstractContextManager[None]:
@@ -98,7 +98,9 @@ def open_group(task: Task) -> Generator[ProcessGroup]:
     os.environ.setdefault(GLOO_ASKS_AT_ONCE, "1")
     store = RankStore(task.ask_store, timeout)
     read = read_on_link(store, str(params.get("first_host", "")))
-    _KEPT.extend((store, read))  # what is written in Python, torch's C++ doesn't keep alive
+    _NEVER_DESTROYED.extend(
+        (store, read)
+    )  # what is written in Python, torch's C++ doesn't keep alive
     meet: dict[str, Any] = {
         "store": read,
         "rank": group.rank,
@@ -111,7 +113,7 @@ def open_group(task: Task) -> Generator[ProcessGroup]:
         else:
             torch.distributed.init_process_group(backend, **meet)
         have_met()
-        _KEPT.append(torch.distributed.group.WORLD)
+        _NEVER_DESTROYED.append(torch.distributed.group.WORLD)
         try:
             yield group
         finally:

@@ -71,7 +71,7 @@ class FeedForward(nn.Module):
         return self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
 
 
-class Layer(nn.Module):
+class DecoderLayer(nn.Module):
     """One of the model's layers."""
 
     def __init__(self, config: Qwen3Config, attention: Attention) -> None:
@@ -96,7 +96,7 @@ class Body(nn.Module):
         super().__init__()
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
         count = config.num_hidden_layers
-        self.layers = nn.ModuleList(Layer(config, attention) for _ in range(count))
+        self.layers = nn.ModuleList(DecoderLayer(config, attention) for _ in range(count))
         self.norm = Norm(config.hidden_size, config.rms_norm_eps)
 
 

@@ -13,7 +13,7 @@ from torch.distributed import Store  # pyright: ignore[reportPrivateImportUsage]
 from jupiterd.errors import MalformedError, TooLargeError
 from jupiterd.protocol.frames import StoreVerb, unpacked_values
 
-ASKED_AT_ONCE: Final = 64
+KEYS_AT_ONCE: Final = 64
 """Keys: of a gang of a thousand ranks they hold two thirds of what an answer may."""
 
 GLOO_ASKS_AT_ONCE: Final = "GLOO_ENABLE_STORE_V2_API"
@@ -66,8 +66,8 @@ class RankStore(Store):
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         """Return several keys' values, once all are there."""
         found: list[bytes] = []
-        for first in range(0, len(keys), ASKED_AT_ONCE):
-            some = list(keys[first : first + ASKED_AT_ONCE])
+        for first in range(0, len(keys), KEYS_AT_ONCE):
+            some = list(keys[first : first + KEYS_AT_ONCE])
             try:
                 found += unpacked_values(self._ask(StoreVerb.GET_ALL, some))
             except (MalformedError, TooLargeError):  # of an older version, or large values

@@ -29,7 +29,7 @@ from jupiterd.workers.train.torch.loss_scale import SMALLEST, LossScale
 from jupiterd.workers.train.torch.nccl import GLOO
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_model import (
-    LanguageModel,
+    CausalModel,
     last_logits,
     learn_used_rows,
     make_model,
@@ -61,7 +61,7 @@ class LossModel(nn.Module):
         self._kind = torch.device(device).type
         self._compute = _TYPES[options.precision]
         self._autocast = options.autocast and options.weights == "fp32"
-        called = cast("LanguageModel", model)
+        called = cast("CausalModel", model)
         self._hidden = torch.compile(called.hidden) if options.compile else called.hidden
         self._error_of = torch.compile(softmax_error) if options.compile else softmax_error
 
@@ -77,7 +77,7 @@ class LossModel(nn.Module):
         ids, targets, and the document of each input: [sequences, tokens]; counted: the places of
         the targets that count, of all sequences one after the other; None: all do
         """
-        model = cast("LanguageModel", self.model)
+        model = cast("CausalModel", self.model)
         bounds = None if documents is None else model.bounds(documents)
         with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
             hidden = self._hidden(ids, bounds).flatten(0, 1)
@@ -96,7 +96,7 @@ class LossModel(nn.Module):
         counted: Tensor | None = None,
     ) -> float:
         """Return the same sum, computed as it is written: no kernel is compiled for that."""
-        model = cast("LanguageModel", self.model)
+        model = cast("CausalModel", self.model)
         bounds = None if documents is None else model.bounds(documents)
         with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
             hidden = model.hidden(ids, bounds).flatten(0, 1)
@@ -107,14 +107,14 @@ class LossModel(nn.Module):
 
     def _loss_by_parts(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """Return the sum, by the model's own output step; a part's logits are computed twice."""
-        model = cast("LanguageModel", self.model)
+        model = cast("CausalModel", self.model)
         tokens = logit_chunk_tokens(len(model.output_weight))
         parts = zip(hidden.split(tokens), targets.split(tokens), strict=True)
         losses = [checkpoint(self._loss_of, *part, use_reentrant=False) for part in parts]
         return torch.stack(cast("list[Tensor]", losses)).sum()
 
     def _loss_of(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        model = cast("LanguageModel", self.model)
+        model = cast("CausalModel", self.model)
         with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
             logits = model.logits(hidden)
         return functional.cross_entropy(logits.float(), targets, reduction="sum")
@@ -152,7 +152,7 @@ class TorchEngine:
         self._clock = ComputeClock(trained, device)
         self.rank, self.world_size = group.rank, group.world_size
         self.name = f"torch/{group.backend or GLOO}" if group.world_size > 1 else "torch"
-        self.config = cast("LanguageModel", self._model).config
+        self.config = cast("CausalModel", self._model).config
 
     def memory_used_bytes(self) -> int:
         """Return how much of a GPU's memory is in use; 0 for a CPU."""

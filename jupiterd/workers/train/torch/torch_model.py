@@ -30,7 +30,7 @@ from jupiterd.workers.train.torch.qwen3 import Qwen3, can_train
 _HUGGING_FACE_NAMES = {"sdpa": "sdpa", "flash": "flash_attention_2"}
 
 
-class LanguageModel(Protocol):
+class CausalModel(Protocol):
     """What the loss needs of a model, beside its parameters."""
 
     config: PreTrainedConfig
@@ -124,7 +124,7 @@ def learn_used_rows(model: nn.Module) -> None:
     They are added to the output layer's gradient of the same matrix, which is there before them.
     With all rows, it would be a second matrix of nearly nothing but zeros for each micro batch.
     """
-    tied = cast("LanguageModel", model).output_weight
+    tied = cast("CausalModel", model).output_weight
     for module in model.modules():
         if isinstance(module, nn.Embedding) and module.weight is tied:
             module.sparse = True
@@ -139,7 +139,7 @@ class LastLogits(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return [vocabulary]; ids: [1, tokens]."""
-        model = cast("LanguageModel", self.model)
+        model = cast("CausalModel", self.model)
         return model.logits(model.hidden(ids)[0, -1:])[0]
 
 

@@ -63,10 +63,10 @@ class TorchOptimizer:
         fused = {} if self._fused is None else self._fused.state
         found: dict[str, Tensor] = {}
         for name, parameter in self._parameters.items():
-            kept = self._own[name] if name in self._own else fused.get(parameter, {})
+            stored = self._own[name] if name in self._own else fused.get(parameter, {})
             for kind in self._kinds[name]:
                 found[f"{kind}.{name}"] = (
-                    kept[kind] if kind in kept else torch.zeros_like(parameter)
+                    stored[kind] if kind in stored else torch.zeros_like(parameter)
                 )
         return found
 
@@ -116,15 +116,17 @@ class TorchOptimizer:
 
     def _adamw_update(self, gradient: Tensor, moments: Moments, rate: float) -> Tensor:
         (first, second), (mean, square) = BETAS, MOMENTS
-        _kept(moments, mean, gradient).lerp_(gradient, 1 - first)
-        _kept(moments, square, gradient).mul_(second).addcmul_(gradient, gradient, value=1 - second)
+        _moment(moments, mean, gradient).lerp_(gradient, 1 - first)
+        _moment(moments, square, gradient).mul_(second).addcmul_(
+            gradient, gradient, value=1 - second
+        )
         spread = moments[square].sqrt().div_(math.sqrt(1 - second**self.steps)).add_(EPSILON)
         return moments[mean].div(spread).mul_(rate / (1 - first**self.steps))
 
 
 def muon_update(gradient: Tensor, moments: Moments, rate: float) -> Tensor:
     """Return what Muon takes off a matrix: its momentum with all directions of one length."""
-    momentum = _kept(moments, MOMENTUM, gradient).lerp_(gradient, 1 - MUON_BETA)
+    momentum = _moment(moments, MOMENTUM, gradient).lerp_(gradient, 1 - MUON_BETA)
     ahead = gradient.lerp(momentum, MUON_BETA)
     return orthogonal(ahead).float().mul_(muon_rate(rate, gradient.shape))
 
@@ -145,7 +147,7 @@ def orthogonal(matrix: Tensor) -> Tensor:
     return x.t() if turned else x
 
 
-def _kept(moments: Moments, kind: str, like: Tensor) -> Tensor:
+def _moment(moments: Moments, kind: str, like: Tensor) -> Tensor:
     return moments.setdefault(kind, torch.zeros_like(like))
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from jupiterd.cluster.facts.facts import CycleFailed, Fact, VerdictReached
 from jupiterd.cluster.facts.lifecycle_facts import CycleRevived, FailureDismissed
-from jupiterd.cluster.health.alert_news import SHOWN_S, News, ledger_findings
-from jupiterd.cluster.health.alerts import Finding
+from jupiterd.cluster.health.alert_news import SHOWN_S, LedgerNews, ledger_findings
+from jupiterd.cluster.health.alerts import AlertCondition
 from jupiterd.cluster.ledger.entry import Writer
 from jupiterd.ids import ArtifactId, CycleId
 from tests.support.cluster.building import (
@@ -21,18 +21,21 @@ from tests.support.cluster.building import (
     training,
 )
 
-ONE, TWO = Finding("verdict", "c/1", "round 1 of x"), Finding("verdict", "c/2", "round 2 of x")
+ONE, TWO = (
+    AlertCondition("verdict", "c/1", "round 1 of x"),
+    AlertCondition("verdict", "c/2", "round 2 of x"),
+)
 
 
 def test_what_was_there_at_the_first_look_is_no_news() -> None:
-    news = News()
+    news = LedgerNews()
     assert news.look(0.0, "home", [ONE]) == []
     assert news.look(1.0, "home", [ONE, TWO]) == [TWO]
     assert news.look(2.0, "home", [TWO]) == [TWO]
 
 
 def test_news_grow_old() -> None:
-    news = News()
+    news = LedgerNews()
     news.look(0.0, "home", [])
     assert news.look(1.0, "home", [ONE]) == [ONE]
     assert news.look(SHOWN_S, "home", [ONE]) == [ONE]
@@ -40,14 +43,14 @@ def test_news_grow_old() -> None:
 
 
 def test_what_another_clusters_ledger_brings_is_old() -> None:
-    news = News()
+    news = LedgerNews()
     news.look(0.0, "own", [])
     assert news.look(1.0, "home", [ONE, TWO]) == []
     assert news.look(2.0, "home", [ONE, TWO]) == []
 
 
 def test_what_is_told_again_after_another_was_taken_back_is_no_news() -> None:
-    news = News()
+    news = LedgerNews()
     news.look(0.0, "home", [ONE])
     assert news.look(1.0, "home", [TWO]) == [TWO]
     assert news.look(2.0, "home", [ONE]) == []
@@ -66,7 +69,7 @@ def test_a_round_that_is_judged_again_is_news() -> None:
     assert told[0].keys() != told[1].keys()
 
 
-def _verdicts_of(*facts: Fact) -> dict[str, Finding]:
+def _verdicts_of(*facts: Fact) -> dict[str, AlertCondition]:
     writer = Writer(NODES[0], "e" * 32)
     ledger = founded_ledger(writer)
     ledger.add(make_entry(ledger, 1, writer, facts))
@@ -116,7 +119,7 @@ def test_an_alarm_that_people_have_seen_is_told_no_more_unless_it_fails_again() 
     ledger = founded_ledger(writer)
     failed = CycleFailed(CYCLE, "empty-source", "nothing there", "")
     told: list[int] = []
-    news, keys = News(), set[str]()
+    news, keys = LedgerNews(), set[str]()
     for hour, fact in enumerate((
         started(), failed, FailureDismissed(CYCLE), CycleRevived(CYCLE), failed,
     )):  # fmt: skip

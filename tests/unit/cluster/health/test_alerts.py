@@ -3,13 +3,13 @@
 import pytest
 
 from jupiterd.cluster.health import health
-from jupiterd.cluster.health.alerts import GIB, TABLE, AlertBook, Finding, strain_findings
+from jupiterd.cluster.health.alerts import GIB, TABLE, AlertBook, AlertCondition, strain_findings
 from jupiterd.cluster.text.health_words import NEWS
 from jupiterd.cluster.values.severity import Severity, rank
 from jupiterd.ids import NodeId
 
 NODE = NodeId("a1" * 16)
-GONE = Finding("node-gone", NODE, "attic")
+GONE = AlertCondition("node-gone", NODE, "attic")
 GONE_RULE = TABLE["node-gone"]
 
 
@@ -51,17 +51,25 @@ def test_an_alert_is_over_once_it_hasnt_held_long_enough_and_a_flapping_one_stay
 
 def test_a_title_follows_what_it_tells_of_and_steers_no_terminal() -> None:
     book = AlertBook()
-    book.look(0.0, [Finding("stalled-step", "r1", "the cycle \x1b[2J", "2 minutes")])
-    book.look(60.0, [Finding("stalled-step", "r1", "the cycle x", "3 minutes")])
+    book.look(0.0, [AlertCondition("stalled-step", "r1", "the cycle \x1b[2J", "2 minutes")])
+    book.look(60.0, [AlertCondition("stalled-step", "r1", "the cycle x", "3 minutes")])
     assert book.raised[0].title == "the cycle x stands still: no step for 3 minutes"
-    book.look(61.0, [Finding("stalled-step", "r1", "the cycle \x1b[2J" + "x" * 900, "3 minutes")])
+    book.look(
+        61.0, [AlertCondition("stalled-step", "r1", "the cycle \x1b[2J" + "x" * 900, "3 minutes")]
+    )
     assert book.raised[0].title.isprintable()
     assert len(book.raised[0].title) <= 300
 
 
 def test_the_gravest_comes_first() -> None:
     book = AlertBook()
-    book.look(0.0, [Finding("verdict", "c/1", "round 1"), Finding("loss-nan", "r1", "the run x")])
+    book.look(
+        0.0,
+        [
+            AlertCondition("verdict", "c/1", "round 1"),
+            AlertCondition("loss-nan", "r1", "the run x"),
+        ],
+    )
     assert [alert.code for alert in book.raised] == ["loss-nan", "verdict"]
     severities = [rank(rule.severity) for rule in TABLE.values()]
     assert severities == sorted(severities, reverse=True)

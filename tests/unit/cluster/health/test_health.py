@@ -36,7 +36,7 @@ def test_a_cluster_that_is_well_has_no_warnings() -> None:
         (replace(WELL, nodes=(ME, replace(OTHER, liveness=Liveness.GONE))), "node-gone"),
         (replace(WELL, nodes=(replace(ME, engines=()), OTHER)), "no-engine"),
         (replace(WELL, pending_reason="the cluster is closed"), "pending-node"),
-        (replace(WELL, sought="aaaaaaaa, and nobody answers yet"), "sought"),
+        (replace(WELL, wanted_cluster="aaaaaaaa, and nobody answers yet"), "sought"),
         (
             replace(WELL, contradictions=("lap has chip {M2}, and c.yaml:1 says M4",)),
             "contradiction",
@@ -49,7 +49,7 @@ def test_each_trouble_is_named_alone(view: ClusterView, code: str) -> None:
 
 
 def test_who_looks_for_a_cluster_is_not_told_besides_that_it_is_alone() -> None:
-    assert codes(replace(WELL, nodes=(ME,), sought="aaaaaaaa, and nobody answers yet")) == [
+    assert codes(replace(WELL, nodes=(ME,), wanted_cluster="aaaaaaaa, and nobody answers yet")) == [
         "sought"
     ]
 

@@ -6,9 +6,9 @@ import tracemalloc
 from jupiterd.cluster.health.node_history import (
     GPU_SERIES,
     INTERVAL_S,
-    KEPT_POINTS,
     MAX_GPUS,
     PART_POINTS,
+    RETAINED_POINTS,
     SERIES,
     NodeHistory,
     slot_of,
@@ -37,17 +37,17 @@ def test_all_points_are_told_one_after_the_other_and_the_last_is_from_just_now()
 
 
 def test_no_more_than_ten_minutes_and_the_minute_that_runs_are_kept() -> None:
-    assert KEPT_POINTS * INTERVAL_S == 600
+    assert RETAINED_POINTS * INTERVAL_S == 600
     found = cpu(filled(1000))
     assert found == [float(slot) for slot in range(1000 - len(found), 1000)]
-    assert KEPT_POINTS <= len(found) <= KEPT_POINTS + PART_POINTS
+    assert RETAINED_POINTS <= len(found) <= RETAINED_POINTS + PART_POINTS
 
 
 def test_slots_in_which_nothing_was_heard_are_gaps() -> None:
     history = filled(3)
     history.add(5, {"cpu_percent": 5.0})
     assert cpu(history) == [0.0, 1.0, 2.0, None, None, 5.0]
-    history.add(5 + 10 * KEPT_POINTS, {"cpu_percent": 7.0})
+    history.add(5 + 10 * RETAINED_POINTS, {"cpu_percent": 7.0})
     assert [value for value in cpu(history) if value is not None] == [7.0]
 
 
@@ -76,10 +76,10 @@ def test_nothing_heard_yet_is_no_points() -> None:
 
 def test_what_changes_with_each_point_is_short_and_the_rest_changes_once_a_minute() -> None:
     history, changed = NodeHistory(), []
-    for slot in range(KEPT_POINTS):
+    for slot in range(RETAINED_POINTS):
         history.add(slot, WHOLE, (BUSY,))
     told = history.to_plain()
-    for slot in range(KEPT_POINTS, KEPT_POINTS + 2 * PART_POINTS):
+    for slot in range(RETAINED_POINTS, RETAINED_POINTS + 2 * PART_POINTS):
         history.add(slot, {name: value + slot for name, value in WHOLE.items()}, (BUSY,))
         before, told = told, history.to_plain()
         changed += [(key, json.dumps(told[key])) for key in told if told[key] != before[key]]

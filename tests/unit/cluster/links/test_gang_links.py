@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jupiterd.cluster.links.gang_links import (
     HANDSHAKES,
     Link,
-    Trial,
+    LinkTrial,
     hindering,
     left_out,
     lossy_links,
@@ -25,11 +25,11 @@ def link(one: NodeId, other: NodeId) -> Link:
     return frozenset((one, other))
 
 
-def tried(nodes: tuple[NodeId, ...], loss_at: dict[NodeId, float], seed: int) -> list[Trial]:
+def tried(nodes: tuple[NodeId, ...], loss_at: dict[NodeId, float], seed: int) -> list[LinkTrial]:
     """Return what all find that lose so much of what comes in."""
     chance = random.Random(seed)
     return [
-        Trial(
+        LinkTrial(
             end,
             other,
             HANDSHAKES,
@@ -59,12 +59,12 @@ def test_what_one_end_couldnt_tell_its_other_end_tells() -> None:
 
 
 def test_a_leader_that_is_cut_off_leaves_out_the_others_and_not_itself() -> None:
-    alone = [Trial(A, other, HANDSHAKES, HANDSHAKES) for other in (B, C)]
+    alone = [LinkTrial(A, other, HANDSHAKES, HANDSHAKES) for other in (B, C)]
     assert set(hindering(alone, ALL, A)) == {B, C}
 
 
 def test_whom_the_leader_does_not_reach_goes_though_others_reach_it() -> None:
-    known = [Trial(A, C, HANDSHAKES, HANDSHAKES), Trial(B, C, HANDSHAKES, 0)]
+    known = [LinkTrial(A, C, HANDSHAKES, HANDSHAKES), LinkTrial(B, C, HANDSHAKES, 0)]
     assert hindering(known, ALL, A) == [C]
 
 
@@ -81,8 +81,8 @@ def test_whoever_stays_is_not_put_out_for_newcomers() -> None:
 
 
 def test_a_trial_of_nothing_proves_nothing() -> None:
-    assert lossy_links([Trial(A, B, 0, 0), Trial(A, A, 24, 24)]) == frozenset()
-    assert hindering([Trial(A, B, 0, 0)], ALL, A) == []
+    assert lossy_links([LinkTrial(A, B, 0, 0), LinkTrial(A, A, 24, 24)]) == frozenset()
+    assert hindering([LinkTrial(A, B, 0, 0)], ALL, A) == []
 
 
 @given(st.sets(st.sampled_from([link(*pair) for pair in permutations("abcdef", 2)])), st.data())

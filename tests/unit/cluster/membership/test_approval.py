@@ -12,8 +12,8 @@ from jupiterd.cluster.membership.approval import (
     NONCE_BYTES,
     STALE_S,
     STICK_S,
-    Answer,
     Application,
+    ApprovalAnswer,
     approve_command,
     commit,
     compare,
@@ -124,9 +124,9 @@ def test_a_leader_that_names_another_nonce_is_never_shown_the_same_one_of_ours()
     rng = random.Random(2)
     newcomer = Application(NEW)
     first = newcomer.question(0.0, LEADER, CLUSTER, rng.randbytes(NONCE_BYTES))
-    assert newcomer.take(0.0, LEADER, Answer(b"1" * NONCE_BYTES))
+    assert newcomer.take(0.0, LEADER, ApprovalAnswer(b"1" * NONCE_BYTES))
     shown = newcomer.question(0.0, LEADER, CLUSTER, rng.randbytes(NONCE_BYTES))
-    assert not newcomer.take(0.0, LEADER, Answer(b"2" * NONCE_BYTES))
+    assert not newcomer.take(0.0, LEADER, ApprovalAnswer(b"2" * NONCE_BYTES))
     assert newcomer.numbers == ()
     again = newcomer.question(1.0, LEADER, CLUSTER, rng.randbytes(NONCE_BYTES))
     assert first is not None
@@ -140,7 +140,7 @@ def test_a_leader_that_names_another_nonce_is_never_shown_the_same_one_of_ours()
 def test_a_leader_can_not_say_that_it_knows_what_was_not_shown() -> None:
     newcomer = Application(NEW)
     newcomer.question(0.0, LEADER, CLUSTER, b"n" * NONCE_BYTES)
-    assert newcomer.take(0.0, LEADER, Answer(b"1" * NONCE_BYTES, is_revealed=True))
+    assert newcomer.take(0.0, LEADER, ApprovalAnswer(b"1" * NONCE_BYTES, is_revealed=True))
     assert newcomer.numbers == ()
 
 
@@ -193,7 +193,7 @@ def test_many_that_say_they_lead_fill_no_memory() -> None:
     for number in range(50):
         node = NodeId(f"{number:032x}")
         newcomer.question(10.0 * number, node, CLUSTER, b"n" * NONCE_BYTES)
-        newcomer.take(10.0 * number, node, Answer(b"1" * NONCE_BYTES))
+        newcomer.take(10.0 * number, node, ApprovalAnswer(b"1" * NONCE_BYTES))
     assert len(newcomer._exchanges) == MAX_EXCHANGES
 
 

@@ -10,6 +10,7 @@ from jupiterd.cluster.membership.election import (
     Effect,
     Election,
     ElectionRole,
+    ElectionTicked,
     Follow,
     GangChanged,
     HandedOver,
@@ -24,7 +25,6 @@ from jupiterd.cluster.membership.election import (
     StorageFailed,
     StorageRecovered,
     TermSeen,
-    Ticked,
 )
 from jupiterd.cluster.values.timing import LAN
 from jupiterd.ids import NodeId
@@ -54,7 +54,7 @@ def beat(
 def leading(term: int = 0, present: frozenset[NodeId] = PEERS) -> Election:
     """An election that this node has won."""
     made = election(term, present)
-    made.step(3.0, Ticked())
+    made.step(3.0, ElectionTicked())
     for node in present:
         made.step(3.1, PreVoteAnswered(node, granted=True, term=term))
     assert made.role is ElectionRole.LEADER
@@ -73,18 +73,18 @@ def kinds(effects: list[Effect]) -> list[type]:
 
 def test_a_node_alone_leads_itself_after_a_second() -> None:
     alone = election(term=4, present=frozenset())
-    assert alone.step(0.9, Ticked()) == []
-    assert alone.step(1.0, Ticked()) == [PersistTerm(5), BecomeLeader(5, "alone")]
+    assert alone.step(0.9, ElectionTicked()) == []
+    assert alone.step(1.0, ElectionTicked()) == [PersistTerm(5), BecomeLeader(5, "alone")]
     assert (alone.leader, alone.term, alone.role) == (ME, 5, ElectionRole.LEADER)
-    assert alone.step(9.0, Ticked()) == []
+    assert alone.step(9.0, ElectionTicked()) == []
 
 
 def test_nobody_asks_before_the_shortest_wait_and_everybody_after_the_longest() -> None:
     for seed in range(50):
         made = Election(ME, 0, 0.0, random.Random(seed))
         made.step(0.0, PresenceChanged(PEERS))
-        assert made.step(1.49, Ticked()) == []
-        assert made.step(3.0, Ticked()) == [RequestPreVote(PEERS, 1)]
+        assert made.step(1.49, ElectionTicked()) == []
+        assert made.step(3.0, ElectionTicked()) == [RequestPreVote(PEERS, 1)]
 
 
 def test_who_is_less_steady_waits_longer() -> None:
@@ -92,12 +92,12 @@ def test_who_is_less_steady_waits_longer() -> None:
     for node in PEERS:
         made.step(0.0, beat(node, stability=3))
     made.step(0.0, beat(BOB, BOB, stability=3))
-    assert made.step(2.09, Ticked()) == []
+    assert made.step(2.09, ElectionTicked()) == []
 
 
 def test_all_must_grant() -> None:
     made = election()
-    made.step(3.0, Ticked())
+    made.step(3.0, ElectionTicked())
     assert made.step(3.1, PreVoteAnswered(BOB, granted=True, term=7)) == [PersistTerm(7)]
     effects = made.step(3.2, PreVoteAnswered(EVE, granted=True, term=2))
     assert effects == [PersistTerm(8), BecomeLeader(8, "all 2 nodes asked agree")]
@@ -105,27 +105,27 @@ def test_all_must_grant() -> None:
 
 def test_one_refusal_ends_the_round_and_a_new_wait_begins() -> None:
     made = election()
-    made.step(3.0, Ticked())
+    made.step(3.0, ElectionTicked())
     assert made.step(3.1, PreVoteAnswered(BOB, granted=False, term=0)) == []
     assert made.role is ElectionRole.FOLLOWER
     assert made.step(3.2, PreVoteAnswered(EVE, granted=True, term=0)) == []
-    assert made.step(4.5, Ticked()) == []
-    assert made.step(6.1, Ticked()) == [RequestPreVote(PEERS, 1)]
+    assert made.step(4.5, ElectionTicked()) == []
+    assert made.step(6.1, ElectionTicked()) == [RequestPreVote(PEERS, 1)]
 
 
 def test_a_silent_node_is_asked_twice_and_then_passed_over() -> None:
     made = election()
-    made.step(3.0, Ticked())
+    made.step(3.0, ElectionTicked())
     made.step(3.1, PreVoteAnswered(EVE, granted=True, term=0))
-    assert made.step(3.9, Ticked()) == []
-    assert made.step(4.0, Ticked()) == [RequestPreVote(frozenset((BOB,)), 1)]
-    effects = made.step(5.0, Ticked())
+    assert made.step(3.9, ElectionTicked()) == []
+    assert made.step(4.0, ElectionTicked()) == [RequestPreVote(frozenset((BOB,)), 1)]
+    effects = made.step(5.0, ElectionTicked())
     assert effects == [PersistTerm(1), BecomeLeader(1, "1 of 2 didn't answer")]
 
 
 def test_what_comes_and_goes_does_not_start_an_election_anew() -> None:
     made = election()
-    made.step(3.0, Ticked())
+    made.step(3.0, ElectionTicked())
     for instant in (3.2, 3.4, 3.6):
         assert made.step(instant, PresenceChanged(frozenset((BOB,)))) == []
         assert made.step(instant, PresenceChanged(PEERS)) == []
@@ -137,7 +137,7 @@ def test_what_comes_and_goes_does_not_start_an_election_anew() -> None:
 
 def test_a_round_ends_well_when_the_last_awaited_node_goes_away() -> None:
     made = election()
-    made.step(3.0, Ticked())
+    made.step(3.0, ElectionTicked())
     assert kinds(made.step(3.1, PresenceChanged(frozenset()))) == [PersistTerm, BecomeLeader]
 
 
@@ -146,7 +146,7 @@ def test_a_flapping_link_does_not_put_off_the_wait() -> None:
     for tenth in range(29):
         peers = PEERS if tenth % 2 else frozenset((BOB,))
         made.step(tenth / 10, PresenceChanged(peers))
-    assert kinds(made.step(3.0, Ticked())) == [RequestPreVote]
+    assert kinds(made.step(3.0, ElectionTicked())) == [RequestPreVote]
 
 
 def test_a_follower_that_hears_its_leader_never_asks_and_refuses_everybody() -> None:
@@ -154,7 +154,7 @@ def test_a_follower_that_hears_its_leader_never_asks_and_refuses_everybody() -> 
     for half_seconds in range(1, 40):
         now = half_seconds / 2
         made.step(now, beat(BOB, BOB))
-        assert made.step(now, Ticked()) == []
+        assert made.step(now, ElectionTicked()) == []
         granted, reason = made.answer_pre_vote(now, EVE, 9, 9)
         assert not granted
         assert "hears the leader" in reason
@@ -164,8 +164,8 @@ def test_a_follower_whose_leader_fell_silent_grants_and_then_waits() -> None:
     made = following()
     granted, _ = made.answer_pre_vote(2.9, EVE, 2, 0)
     assert granted
-    assert made.step(3.1, Ticked()) == []
-    assert made.step(4.5, Ticked()) == [RequestPreVote(PEERS, 2)]
+    assert made.step(3.1, ElectionTicked()) == []
+    assert made.step(4.5, ElectionTicked()) == [RequestPreVote(PEERS, 2)]
 
 
 def test_a_leader_refuses() -> None:
@@ -181,14 +181,14 @@ def test_of_two_that_ask_at_once_the_steadier_goes_on(
     asker: NodeId, stability: int, granted: bool
 ) -> None:
     made = election()
-    made.step(3.0, Ticked())
+    made.step(3.0, ElectionTicked())
     assert made.answer_pre_vote(3.1, asker, 1, stability)[0] is granted
     assert made.role is (ElectionRole.FOLLOWER if granted else ElectionRole.ASKING)
 
 
 def test_a_leaders_heartbeat_ends_an_election() -> None:
     made = election()
-    made.step(3.0, Ticked())
+    made.step(3.0, ElectionTicked())
     assert made.step(3.1, beat(BOB, BOB, 6)) == [PersistTerm(6), Follow(BOB, 6, "it leads")]
     assert made.leader == BOB
     assert made.step(3.2, beat(BOB, BOB, 6)) == []
@@ -270,12 +270,12 @@ def test_it_says_when_it_wants_to_be_woken() -> None:
     assert made.wake_at == LAN.alone_settle_s
     made.step(0.0, PresenceChanged(frozenset((BOB,))))
     assert LAN.election_min_s <= made.wake_at <= LAN.election_max_s
-    assert made.step(made.wake_at - 0.001, Ticked()) == []
+    assert made.step(made.wake_at - 0.001, ElectionTicked()) == []
     asked_at = made.wake_at
-    assert kinds(made.step(asked_at, Ticked())) == [RequestPreVote]
+    assert kinds(made.step(asked_at, ElectionTicked())) == [RequestPreVote]
     assert made.wake_at == asked_at + LAN.answer_s
-    made.step(made.wake_at, Ticked())
-    assert kinds(made.step(made.wake_at, Ticked())) == [PersistTerm, BecomeLeader]
+    made.step(made.wake_at, ElectionTicked())
+    assert kinds(made.step(made.wake_at, ElectionTicked())) == [PersistTerm, BecomeLeader]
     assert made.wake_at == math.inf
 
 
@@ -333,7 +333,7 @@ def test_who_knows_that_its_leader_is_dead_asks_again_soon_after_a_refusal() -> 
     made.step(0.0, PresenceChanged(frozenset((BOB, EVE))))
     made.step(0.1, beat(EVE, EVE, term=1))
     made.step(1.0, PresenceChanged(frozenset((BOB,))))
-    made.step(made.wake_at, Ticked())
+    made.step(made.wake_at, ElectionTicked())
     made.step(2.0, PreVoteAnswered(BOB, granted=False, term=1))
     assert 2.0 + LAN.beat_s <= made.wake_at <= 2.0 + LAN.beat_s + LAN.hurry_s
 
@@ -374,7 +374,7 @@ def test_a_leader_that_resigns_steps_down_and_never_asks_again() -> None:
     made = leading()
     assert kinds(made.step(4.0, Resigned())) == [StepDown]
     assert made.leader is None
-    assert made.step(60.0, Ticked()) == []
+    assert made.step(60.0, ElectionTicked()) == []
     assert made.answer_pre_vote(60.0, BOB, 2, 0)[0]
     assert following().step(1.0, Resigned()) == []
 
@@ -385,7 +385,7 @@ def test_followers_of_a_leader_that_resigned_ask_at_once(nobody: NodeId | None) 
     made.step(5.0, beat(BOB, BOB))
     made.step(5.2, beat(BOB, nobody))
     assert made.leader is None
-    assert made.step(5.6, Ticked()) == [RequestPreVote(PEERS, 2)]
+    assert made.step(5.6, ElectionTicked()) == [RequestPreVote(PEERS, 2)]
 
 
 def test_followers_of_a_leader_that_went_away_ask_at_once() -> None:
@@ -393,7 +393,7 @@ def test_followers_of_a_leader_that_went_away_ask_at_once() -> None:
     made.step(5.0, beat(BOB, BOB))
     made.step(5.2, PresenceChanged(frozenset((EVE,))))
     assert made.leader is None
-    assert made.step(5.6, Ticked()) == [RequestPreVote(frozenset((EVE,)), 2)]
+    assert made.step(5.6, ElectionTicked()) == [RequestPreVote(frozenset((EVE,)), 2)]
 
 
 def test_followers_go_over_with_a_leader_that_follows_another_one() -> None:
@@ -408,7 +408,7 @@ def test_a_leader_that_is_only_told_of_is_followed_but_does_not_stop_the_wait() 
         PersistTerm(4),
         Follow(EVE, 4, "bbbbbbbb follows it"),
     ]
-    assert kinds(made.step(3.0, Ticked())) == [RequestPreVote]
+    assert kinds(made.step(3.0, ElectionTicked())) == [RequestPreVote]
 
 
 def test_nobody_follows_itself_by_hearsay() -> None:
@@ -429,7 +429,7 @@ def test_two_leaders_that_yielded_to_each_other_do_not_wait_for_ever() -> None:
     made.step(4.0, beat(BOB, BOB, members_alive=9))
     made.step(4.1, beat(BOB, ME))
     assert made.leader is None
-    assert made.step(4.5, Ticked()) == [RequestPreVote(PEERS, 3)]
+    assert made.step(4.5, ElectionTicked()) == [RequestPreVote(PEERS, 3)]
 
 
 def test_a_leader_that_is_gone_is_not_followed_because_a_peer_has_not_noticed() -> None:
@@ -448,9 +448,9 @@ def test_a_leader_that_cannot_write_its_term_steps_down_and_grants_to_others() -
 def test_a_node_that_cannot_write_asks_for_nothing_until_it_can() -> None:
     made = election(present=frozenset())
     made.step(0.0, StorageFailed())
-    assert made.step(60.0, Ticked()) == []
+    assert made.step(60.0, ElectionTicked()) == []
     made.step(60.0, StorageRecovered())
-    effects = made.step(70.0, Ticked())
+    effects = made.step(70.0, ElectionTicked())
     assert [type(effect) for effect in effects] == [PersistTerm, BecomeLeader]
 
 

@@ -18,13 +18,13 @@ from jupiterd.cluster.membership.election import (
     Election,
     ElectionInput,
     ElectionRole,
+    ElectionTicked,
     GangChanged,
     PersistTerm,
     PresenceChanged,
     PreVoteAnswered,
     RequestPreVote,
     Resigned,
-    Ticked,
 )
 from jupiterd.cluster.membership.membership import Heard, Membership, MembershipInput, RosterChanged
 from jupiterd.cluster.membership.membership import Ticked as MembershipTicked
@@ -132,7 +132,7 @@ class Network:
         if not host.is_up or self.hosts[host.node] is not host:
             return
         self._tell_membership(host, MembershipTicked(0.0))
-        self._tell(host, Ticked())
+        self._tell(host, ElectionTicked())
         beat = self._beat_of(host)
         ages_s = host.membership.ages(self.now)
         for node in self.hosts:

@@ -1,11 +1,11 @@
 import math
 
 from jupiterd.cluster.membership.membership import (
+    AddressRefused,
     Changed,
     Heard,
     Liveness,
     Membership,
-    Refused,
     RosterChanged,
     SaidGoodbye,
     Ticked,
@@ -111,9 +111,9 @@ def test_a_goodbye_makes_a_node_gone_at_once_and_late_reports_do_not_undo_it() -
 
 def test_a_refused_connection_makes_a_node_gone_until_it_is_heard() -> None:
     membership = all_heard(BOB)
-    (change,) = membership.step(1.0, Refused(BOB))
+    (change,) = membership.step(1.0, AddressRefused(BOB))
     assert (change.after, change.reason) == (GONE, "refuses connections")
-    assert membership.step(1.5, Refused(BOB)) == ()
+    assert membership.step(1.5, AddressRefused(BOB)) == ()
     assert membership.step(2.0, Heard(BOB)) == (Changed(BOB, GONE, ALIVE, "heard"),)
 
 
@@ -138,7 +138,7 @@ def test_a_message_that_waited_while_we_slept_accuses_nobody_else() -> None:
 
 
 def test_who_went_away_was_heard_all_the_same() -> None:
-    for event in (Refused(BOB), SaidGoodbye(BOB)):
+    for event in (AddressRefused(BOB), SaidGoodbye(BOB)):
         membership = all_heard(BOB)
         membership.step(1.0, event)
         assert membership.liveness(BOB) is GONE
@@ -147,7 +147,7 @@ def test_who_went_away_was_heard_all_the_same() -> None:
 
 def test_who_is_no_member_is_not_heard() -> None:
     membership = all_heard(BOB)
-    for event in (Heard(EVE), Refused(EVE), SaidGoodbye(EVE)):
+    for event in (Heard(EVE), AddressRefused(EVE), SaidGoodbye(EVE)):
         assert membership.step(1.0, event) == ()
     assert membership.liveness(EVE) is GONE
     assert membership.last_heard_s(EVE, 1.0) is None
@@ -155,7 +155,7 @@ def test_who_is_no_member_is_not_heard() -> None:
 
 def test_a_removed_member_is_gone() -> None:
     membership = all_heard(BOB, EVE)
-    membership.step(1.0, Refused(EVE))
+    membership.step(1.0, AddressRefused(EVE))
     assert membership.step(2.0, RosterChanged(frozenset((ME,)))) == (
         Changed(BOB, ALIVE, GONE, "no longer a member"),
     )

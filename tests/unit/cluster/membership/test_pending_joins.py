@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cluster.membership.approval import NONCE_BYTES, Answer, Question, commit
+from jupiterd.cluster.membership.approval import (
+    NONCE_BYTES,
+    ApprovalAnswer,
+    ApprovalQuestion,
+    commit,
+)
 from jupiterd.cluster.membership.pending_joins import (
     CROWDED,
     FULL,
@@ -48,36 +53,40 @@ def applicant(node: NodeId, host: str = "") -> Applicant:
 
 def begin(
     leader: PendingJoins, now: float, node: NodeId = NEW, nonce: bytes = NONCE, host: str = ""
-) -> Answer:
+) -> ApprovalAnswer:
     """Let a node commit to a nonce."""
-    return leader.ask(now, applicant(node, host), Question(commit(node, nonce)), LEADERS)
+    return leader.ask(now, applicant(node, host), ApprovalQuestion(commit(node, nonce)), LEADERS)
 
 
-def show(leader: PendingJoins, now: float, node: NodeId = NEW, nonce: bytes = NONCE) -> Answer:
+def show(
+    leader: PendingJoins, now: float, node: NodeId = NEW, nonce: bytes = NONCE
+) -> ApprovalAnswer:
     """Let a node show the nonce that it has committed to."""
-    return leader.ask(now, applicant(node), Question(commit(node, nonce), nonce), LEADERS)
+    return leader.ask(now, applicant(node), ApprovalQuestion(commit(node, nonce), nonce), LEADERS)
 
 
-def settle(leader: PendingJoins, now: float, node: NodeId = NEW, nonce: bytes = NONCE) -> Answer:
+def settle(
+    leader: PendingJoins, now: float, node: NodeId = NEW, nonce: bytes = NONCE
+) -> ApprovalAnswer:
     begin(leader, now, node, nonce)
     return show(leader, now, node, nonce)
 
 
 def test_nobody_is_shown_before_there_are_words() -> None:
     leader = waiting_list()
-    assert begin(leader, 0.0) == Answer(LEADERS)
+    assert begin(leader, 0.0) == ApprovalAnswer(LEADERS)
     assert leader.shown(0.0) == []
     with pytest.raises(NotFoundError):
         leader.check(0.0, NEW, None)
-    assert show(leader, 0.0) == Answer(LEADERS, is_revealed=True)
+    assert show(leader, 0.0) == ApprovalAnswer(LEADERS, is_revealed=True)
     assert [seen.node for seen in leader.shown(0.0)] == [NEW]
 
 
 def test_a_nonce_that_was_not_committed_to_is_refused_and_counts_as_a_try() -> None:
     leader = waiting_list()
     begin(leader, 0.0)
-    wrong = Question(commit(NEW, NONCE), b"x" * NONCE_BYTES)
-    assert leader.ask(0.0, applicant(NEW), wrong, LEADERS) == Answer(reason=MISMATCH)
+    wrong = ApprovalQuestion(commit(NEW, NONCE), b"x" * NONCE_BYTES)
+    assert leader.ask(0.0, applicant(NEW), wrong, LEADERS) == ApprovalAnswer(reason=MISMATCH)
     assert leader.shown(0.0) == []
     assert leader._tries[NEW][0] == 1
 
@@ -86,14 +95,14 @@ def test_a_nonce_is_taken_once() -> None:
     leader = waiting_list()
     settle(leader, 0.0)
     (before,) = leader.shown(0.0)
-    assert show(leader, 0.0) == Answer(reason=MISMATCH)
+    assert show(leader, 0.0) == ApprovalAnswer(reason=MISMATCH)
     assert leader.shown(0.0) == [before]
     assert leader._tries[NEW][0] == 1
 
 
 def test_a_nonce_without_an_exchange_begins_none() -> None:
     leader = waiting_list()
-    assert show(leader, 0.0) == Answer()
+    assert show(leader, 0.0) == ApprovalAnswer()
     assert leader.shown(0.0) == []
 
 
@@ -121,9 +130,9 @@ def test_no_more_than_eight_wait_at_once() -> None:
     for number in range(MAX_WAITING):
         assert settle(leader, 10.0 * number, key(number)).is_revealed
     late = 10.0 * MAX_WAITING
-    assert begin(leader, late, NEW) == Answer(reason=FULL)
+    assert begin(leader, late, NEW) == ApprovalAnswer(reason=FULL)
     leader.drop(key(0))
-    assert begin(leader, late, NEW) == Answer(LEADERS)
+    assert begin(leader, late, NEW) == ApprovalAnswer(LEADERS)
 
 
 def test_whoever_has_many_keys_takes_two_places_and_no_more() -> None:
@@ -131,15 +140,15 @@ def test_whoever_has_many_keys_takes_two_places_and_no_more() -> None:
     for number in range(MAX_OF_A_HOST):
         assert begin(leader, 2.0 * number, key(number), host="a").nonce
     late = 2.0 * MAX_OF_A_HOST
-    assert begin(leader, late, NEW, host="a") == Answer(reason=CROWDED)
-    assert begin(leader, late, key(0), host="a") == Answer(LEADERS)
-    assert begin(leader, late, NEW, host="b") == Answer(LEADERS)
+    assert begin(leader, late, NEW, host="a") == ApprovalAnswer(reason=CROWDED)
+    assert begin(leader, late, key(0), host="a") == ApprovalAnswer(LEADERS)
+    assert begin(leader, late, NEW, host="b") == ApprovalAnswer(LEADERS)
 
 
 def test_one_address_brings_one_newcomer_a_second() -> None:
     leader = waiting_list()
     assert begin(leader, 0.0, key(1), host="a").nonce
-    assert begin(leader, 0.5, key(2), host="a") == Answer(reason=TOO_OFTEN)
+    assert begin(leader, 0.5, key(2), host="a") == ApprovalAnswer(reason=TOO_OFTEN)
     assert begin(leader, 0.5, key(3), host="b").nonce
     assert begin(leader, 1.1, key(2), host="a").nonce
 
@@ -159,10 +168,10 @@ def test_words_that_change_again_and_again_end_in_a_pause() -> None:
     for number in range(MAX_TRIES):
         assert settle(leader, 10.0 * number, nonce=bytes([number]) * NONCE_BYTES).is_revealed
     late = 10.0 * MAX_TRIES
-    assert begin(leader, late) == Answer(reason=PAUSED)
+    assert begin(leader, late) == ApprovalAnswer(reason=PAUSED)
     assert leader.shown(late) == []
-    assert begin(leader, late + PAUSE_S - 1) == Answer(reason=PAUSED)
-    assert begin(leader, late + PAUSE_S + 1) == Answer(LEADERS)
+    assert begin(leader, late + PAUSE_S - 1) == ApprovalAnswer(reason=PAUSED)
+    assert begin(leader, late + PAUSE_S + 1) == ApprovalAnswer(LEADERS)
 
 
 def test_a_pause_of_one_key_is_none_of_another() -> None:
@@ -183,7 +192,7 @@ def test_three_times_the_wrong_words_end_in_a_pause() -> None:
             leader.check(0.0, NEW, wrong)
     with pytest.raises(NotFoundError):
         leader.check(0.0, NEW, waiting.numbers)
-    assert begin(leader, 1.0) == Answer(reason=PAUSED)
+    assert begin(leader, 1.0) == ApprovalAnswer(reason=PAUSED)
 
 
 STEPS = st.tuples(
@@ -210,7 +219,7 @@ def test_whatever_strangers_do_the_bounds_hold(
         elif act == "show":
             show(leader, now, node, nonce)
         elif act == "wrong":
-            leader.ask(now, applicant(node), Question(commit(node, nonce), b""), nonce)
+            leader.ask(now, applicant(node), ApprovalQuestion(commit(node, nonce), b""), nonce)
         elif act == "drop":
             leader.drop(node)
         else:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from jupiterd.cluster.membership.election import ElectionRole
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.membership.presence import (
+    AddressRefused,
     AnswerPreVote,
     Beat,
     BecomeLeader,
@@ -14,7 +15,6 @@ from jupiterd.cluster.membership.presence import (
     Presence,
     PreVoteAnswered,
     PreVoteRequested,
-    Refused,
     RequestPreVote,
     Resigned,
     RosterChanged,
@@ -87,7 +87,7 @@ def test_a_beat_counts_as_heard_and_tells_who_leads() -> None:
 def test_a_leader_that_is_refused_is_replaced_in_a_hurry() -> None:
     made = presence(BOB)
     made.step(0.1, Beat(BOB, 1, BOB))
-    (changed,) = made.step(0.2, Refused(BOB))
+    (changed,) = made.step(0.2, AddressRefused(BOB))
     assert isinstance(changed, Changed)
     assert changed.after is Liveness.GONE
     effects = made.step(1.3, Ticked())
@@ -97,7 +97,7 @@ def test_a_leader_that_is_refused_is_replaced_in_a_hurry() -> None:
 def test_a_deadline_is_kept_between_two_ticks() -> None:
     made = presence(BOB)
     made.step(0.1, Beat(BOB, 1, BOB))
-    made.step(0.2, Refused(BOB))
+    made.step(0.2, AddressRefused(BOB))
     assert made.wake_at < 0.2 + 0.3
     assert made.step(made.wake_at, DeadlinePassed())[-1] == BecomeLeader(2, "alone")
 
@@ -131,7 +131,7 @@ def test_a_leader_that_slept_steps_down_before_it_takes_in_what_has_piled_up() -
         PreVoteAnswered(BOB, granted=True, term=1),
         TermSeen(9),
         Ticked(12.0),
-        Refused(BOB),
+        AddressRefused(BOB),
     )
     for event in piled_up:
         made = leading(4.0)

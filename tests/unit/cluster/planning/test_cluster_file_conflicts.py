@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from jupiterd.cluster.planning.cluster_file_conflicts import contradictions
-from jupiterd.cluster.planning.cluster_file_policy import Entry, Machine, Written
+from jupiterd.cluster.planning.cluster_file_policy import ClusterFile, KnownMachine, MachineEntry
 from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.ids import NodeId
@@ -27,8 +27,8 @@ PLAIN = Hardware("Linux", "aarch64", "aarch64", 4, 15 * GIB)
 
 
 def told(hardware: Hardware | None, *kinds: InterfaceKind, **entry: Any) -> list[str]:
-    machine = Machine(NodeId("a" * 32), "box", frozenset(), hardware, frozenset(kinds))
-    return list(contradictions(Written("c.yaml"), Entry(**entry, lines=LINES), machine))
+    machine = KnownMachine(NodeId("a" * 32), "box", frozenset(), hardware, frozenset(kinds))
+    return list(contradictions(ClusterFile("c.yaml"), MachineEntry(**entry, lines=LINES), machine))
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from jupiterd.cluster.planning.layout_choice import LayoutPlan, plan_document, p
 from jupiterd.cluster.planning.layouts import (
     ONE_GANG,
     USUAL_OUTER_STEPS,
+    CandidateMachine,
     Fleet,
     Island,
-    Job,
-    Kind,
     Layout,
-    Machine,
+    LayoutKind,
+    PlannedTraining,
     Prediction,
     islands_by_link,
     possible_layouts,
@@ -33,17 +33,21 @@ NAMES = dict(zip(NODES, "abcd", strict=True))
 GIGABIT, TEN_GIGABIT, THUNDERBOLT = (Wire(rate, 0.001) for rate in (117e6, 1.17e9, 2.5e9))
 P124 = 124_000_000
 FLOPS = 6 * P124
-JOB = Job(P124, 4, 4 * 32_768)
+JOB = PlannedTraining(P124, 4, 4 * 32_768)
 ALMOST = 1 - 1e-9
 
 SPEEDS = st.one_of(st.just(0.0), st.floats(min_value=10.0, max_value=1e6))
 WIRES = st.builds(Wire, st.floats(min_value=1e6, max_value=1e10), st.floats(0.0, 0.2))
 ENGINES = st.dictionaries(st.sampled_from(["mlx", "torch"]), SPEEDS, min_size=1)
-JOBS = st.builds(Job, st.integers(10**5, 10**9), st.sampled_from([2, 4]), st.integers(64, 10**7))
+JOBS = st.builds(
+    PlannedTraining, st.integers(10**5, 10**9), st.sampled_from([2, 4]), st.integers(64, 10**7)
+)
 
 
 def fleet_of(speeds: Sequence[Mapping[str, float]], wire: Wire = GIGABIT) -> Fleet:
-    machines = {node: Machine(node, speed) for node, speed in zip(NODES, speeds, strict=False)}
+    machines = {
+        node: CandidateMachine(node, speed) for node, speed in zip(NODES, speeds, strict=False)
+    }
     return Fleet(machines, {frozenset(ends): wire for ends in combinations(machines, 2)})
 
 
@@ -61,7 +65,7 @@ def ring(*nodes: NodeId, engine: str = "torch") -> Layout:
     return Layout.of([Island.of(engine, nodes)])
 
 
-def rate(fleet: Fleet, job: Job, layout: Layout) -> float:
+def rate(fleet: Fleet, job: PlannedTraining, layout: Layout) -> float:
     found = predict(fleet, job, layout).tokens_per_s
     assert found is not None
     return found
@@ -69,7 +73,9 @@ def rate(fleet: Fleet, job: Job, layout: Layout) -> float:
 
 @given(fleets(), JOBS, st.floats(1.0, 100.0))
 @settings(deadline=None)
-def test_more_bandwidth_never_makes_a_layout_slower(fleet: Fleet, job: Job, more: float) -> None:
+def test_more_bandwidth_never_makes_a_layout_slower(
+    fleet: Fleet, job: PlannedTraining, more: float
+) -> None:
     for ends, wire in fleet.wires.items():
         faster = replace(wire, bytes_per_s=wire.bytes_per_s * more)
         better = replace(fleet, wires={**fleet.wires, ends: faster})
@@ -84,18 +90,22 @@ def test_more_bandwidth_never_makes_a_layout_slower(fleet: Fleet, job: Job, more
 
 @given(fleets(), JOBS)
 @settings(deadline=None)
-def test_steps_between_exchanges_stay_within_their_bounds(fleet: Fleet, job: Job) -> None:
+def test_steps_between_exchanges_stay_within_their_bounds(
+    fleet: Fleet, job: PlannedTraining
+) -> None:
     for layout in possible_layouts(fleet):
         found = predict(fleet, job, layout)
-        if layout.kind is Kind.ISLANDS and found.tokens_per_s is not None:
+        if layout.kind is LayoutKind.ISLANDS and found.tokens_per_s is not None:
             assert FEWEST_INNER_STEPS <= found.inner_steps <= MOST_INNER_STEPS
         else:
-            assert found.inner_steps == (0 if layout.kind is Kind.ISLANDS else 1)
+            assert found.inner_steps == (0 if layout.kind is LayoutKind.ISLANDS else 1)
 
 
 @given(fleets(), JOBS)
 @settings(deadline=None)
-def test_the_chosen_one_is_the_best_of_those_that_can_run(fleet: Fleet, job: Job) -> None:
+def test_the_chosen_one_is_the_best_of_those_that_can_run(
+    fleet: Fleet, job: PlannedTraining
+) -> None:
     first = next(iter(fleet.machines.values()))
     plan = plan_layouts(fleet, job, Island.of(first.engine, [first.node]))
     assert plan.chosen.layout.kind in ONE_GANG
@@ -114,7 +124,7 @@ def test_the_chosen_one_is_the_best_of_those_that_can_run(fleet: Fleet, job: Job
 
 @given(fleets(), JOBS)
 @settings(deadline=None)
-def test_the_order_of_the_machines_changes_nothing(fleet: Fleet, job: Job) -> None:
+def test_the_order_of_the_machines_changes_nothing(fleet: Fleet, job: PlannedTraining) -> None:
     turned = Fleet(
         dict(reversed(list(fleet.machines.items()))), dict(reversed(list(fleet.wires.items())))
     )
@@ -126,7 +136,7 @@ def test_the_order_of_the_machines_changes_nothing(fleet: Fleet, job: Job) -> No
 @given(fleets(), JOBS, st.permutations(NODES))
 @settings(deadline=None)
 def test_neither_does_what_they_are_called(
-    fleet: Fleet, job: Job, others: Sequence[NodeId]
+    fleet: Fleet, job: PlannedTraining, others: Sequence[NodeId]
 ) -> None:
     called = dict(zip(NODES, others, strict=True))
     machines = {
@@ -171,7 +181,7 @@ def test_all_reduce_in_bf16_is_as_efficient_as_physics_allows(
 ) -> None:
     speed = tflops / FLOPS
     fleet = fleet_of([{"torch": speed}] * 4, replace(wire, rtt_s=0.0))
-    found = rate(fleet, Job(P124, 2, 4 * 32_768), ring(*NODES))
+    found = rate(fleet, PlannedTraining(P124, 2, 4 * 32_768), ring(*NODES))
     assert found / (4 * speed) == pytest.approx(share, abs=0.01)
 
 
@@ -203,7 +213,7 @@ def test_a_ring_goes_around_its_slow_wire() -> None:
 
 
 def test_ranks_of_one_machine_make_the_ring_longer_and_send_nothing() -> None:
-    one = Machine(A, {"torch": 8000.0}, {"torch": 8})
+    one = CandidateMachine(A, {"torch": 8000.0}, {"torch": 8})
     assert predict(Fleet({A: one}, {}), JOB, alone(A)).sync_s == 0.0
     two = fleet_of([{"torch": 8000.0}, {"torch": 8000.0}])
     many = replace(two, machines={n: replace(one, node=n) for n in (A, B)})
@@ -215,7 +225,9 @@ def test_ranks_of_one_machine_make_the_ring_longer_and_send_nothing() -> None:
 def test_islands_are_made_of_engines_and_of_fast_links() -> None:
     fleet = fleet_of([{"mlx": 900.0}, {"mlx": 900.0}, {"torch": 900.0}, {"torch": 900.0}])
     fast = replace(fleet, wires={**fleet.wires, frozenset((A, B)): THUNDERBOLT})
-    found = {title(each, NAMES) for each in possible_layouts(fast) if each.kind is Kind.ISLANDS}
+    found = {
+        title(each, NAMES) for each in possible_layouts(fast) if each.kind is LayoutKind.ISLANDS
+    }
     assert found == {
         "2 islands: a + b (mlx), c + d (torch)",
         "3 islands: a + b (mlx), c (torch), d (torch)",
@@ -243,9 +255,9 @@ def test_who_is_to_train_does_however_slow_it_is() -> None:
 
 
 def test_a_machine_trains_on_what_it_is_made_for_until_that_was_measured() -> None:
-    assert Machine(A, {"mlx": 0.0, "torch": 9.0}, own="mlx").engine == "mlx"
-    assert Machine(A, {"mlx": 5.0, "torch": 9.0}, own="mlx").engine == "torch"
-    assert Machine(A, {"torch": 9.0}, own="mlx").engine == "torch", "that wasn't asked for"
+    assert CandidateMachine(A, {"mlx": 0.0, "torch": 9.0}, own="mlx").engine == "mlx"
+    assert CandidateMachine(A, {"mlx": 5.0, "torch": 9.0}, own="mlx").engine == "torch"
+    assert CandidateMachine(A, {"torch": 9.0}, own="mlx").engine == "torch", "that wasn't asked for"
 
 
 def test_machines_that_nobody_measured_are_named_and_promise_nothing() -> None:
@@ -267,7 +279,7 @@ def test_islands_are_chosen_where_they_may_be_and_shown_where_not() -> None:
     first = plan_document(plan, NAMES)["alternatives"][0]
     assert (first["title"], first["is_choosable"]) == ("2 islands: a (mlx), b (torch)", False)
     assert first["useful_tokens_per_s"] > 1000.0
-    either = plan_layouts(fleet, JOB, Island.of("torch", [B]), choosable=frozenset(Kind))
+    either = plan_layouts(fleet, JOB, Island.of("torch", [B]), choosable=frozenset(LayoutKind))
     told = plan_document(either, NAMES)["chosen"]
     assert (told["title"], told["is_choosable"]) == (first["title"], True)
     assert told["why"].startswith("an exchange takes ")
@@ -290,13 +302,13 @@ def test_one_gang_stays_unless_islands_win_by_more_than_a_prediction_is_off() ->
 
     def plan(steps: int) -> LayoutPlan:
         job, unasked = replace(JOB, steps=steps), Island.of("torch", [A, B])
-        return plan_layouts(fleet, job, unasked, choosable=frozenset(Kind))
+        return plan_layouts(fleet, job, unasked, choosable=frozenset(LayoutKind))
 
-    assert plan(100_000).chosen.layout.kind is Kind.ISLANDS
+    assert plan(100_000).chosen.layout.kind is LayoutKind.ISLANDS
     short = plan(75)
     assert short.chosen.layout.kind in ONE_GANG
     islands = max(short.others, key=lambda each: each.useful_tokens_per_s or 0.0)
-    assert islands.layout.kind is Kind.ISLANDS
+    assert islands.layout.kind is LayoutKind.ISLANDS
     why = plan_document(short, NAMES)["chosen"]["why"]
     assert why == "islands would win by 14%, which is less than predictions are off"
 
@@ -334,12 +346,14 @@ def test_a_kind_that_was_slower_than_predicted_is_chosen_less_readily() -> None:
     fleet = fleet_of([{"torch": 5000.0}] * 2, TEN_GIGABIT)
 
     def chosen(**corrections: float) -> Prediction:
-        factors = {Kind(kind.replace("_", "-")): factor for kind, factor in corrections.items()}
+        factors = {
+            LayoutKind(kind.replace("_", "-")): factor for kind, factor in corrections.items()
+        }
         return plan_layouts(fleet, JOB, Island.of("torch", [A, B]), factors).chosen
 
-    assert chosen().layout.kind is Kind.ALL_REDUCE
-    assert chosen(all_reduce=0.6).layout.kind is Kind.ALL_REDUCE
-    assert chosen(all_reduce=0.5).layout.kind is Kind.ALONE
+    assert chosen().layout.kind is LayoutKind.ALL_REDUCE
+    assert chosen(all_reduce=0.6).layout.kind is LayoutKind.ALL_REDUCE
+    assert chosen(all_reduce=0.5).layout.kind is LayoutKind.ALONE
     assert chosen(all_reduce=0.6).tokens_per_s == pytest.approx(
         0.6 * (chosen().tokens_per_s or 0.0)
     )
@@ -347,7 +361,7 @@ def test_a_kind_that_was_slower_than_predicted_is_chosen_less_readily() -> None:
 
 def test_many_machines_make_a_short_answer() -> None:
     nodes = [NodeId(f"{number:032x}") for number in range(12)]
-    machines = {node: Machine(node, {"torch": 1000.0}) for node in nodes}
+    machines = {node: CandidateMachine(node, {"torch": 1000.0}) for node in nodes}
     fleet = Fleet(machines, {frozenset(ends): TEN_GIGABIT for ends in combinations(nodes, 2)})
     told = plan_document(plan_layouts(fleet, JOB, Island.of("torch", nodes)), {})
     assert told["chosen"]["title"].endswith("and 8 more together, all-reduce on torch")

@@ -11,7 +11,7 @@ from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.planning import outer_throughput
 from jupiterd.cluster.planning.attempt_throughput import LEAST_S
-from jupiterd.cluster.planning.predicted_throughput import Compared, compared
+from jupiterd.cluster.planning.predicted_throughput import ThroughputComparison, compared
 from jupiterd.ids import ArtifactId, CycleId
 from tests.support.cluster.building import CYCLE, NODES, checkpoint, commanded, opened, outer_step
 from tests.support.cluster.building import training as asked
@@ -37,24 +37,24 @@ def attempt(
 
 def test_of_several_gangs_each_prediction_counts_as_long_as_its_gang_trained() -> None:
     one, two = attempt(1, 1_000.0, 90_000, 100.0), attempt(2, 2_000.0, 690_000, 300.0, after="k1")
-    assert compared(folded(*one, *two, ENDED)) == Compared(1_750.0, 690_000 / 400)
+    assert compared(folded(*one, *two, ENDED)) == ThroughputComparison(1_750.0, 690_000 / 400)
 
 
 def test_attempts_of_which_nothing_was_predicted_are_left_out_where_there_are_others() -> None:
     one, two = attempt(1, 0.0, 90_000, 100.0), attempt(2, 2_000.0, 690_000, 300.0, after="k1")
-    assert compared(folded(*one, *two, ENDED)) == Compared(2_000.0, 600_000 / 300)
-    assert compared(folded(*one, ENDED)) == Compared(None, 900.0)
+    assert compared(folded(*one, *two, ENDED)) == ThroughputComparison(2_000.0, 600_000 / 300)
+    assert compared(folded(*one, ENDED)) == ThroughputComparison(None, 900.0)
 
 
 def test_what_ended_before_it_was_measured_still_tells_what_was_predicted_last() -> None:
     one, two = attempt(1, 1_000.0, 900, 1.0), attempt(2, 2_000.0, 9_000, LEAST_S - 1, after="k1")
-    assert compared(folded(*one, *two, ENDED)) == Compared(2_000.0, None)
-    assert compared(folded(ENDED)) == Compared(None, None)
+    assert compared(folded(*one, *two, ENDED)) == ThroughputComparison(2_000.0, None)
+    assert compared(folded(ENDED)) == ThroughputComparison(None, None)
 
 
 def test_nothing_is_compared_while_a_round_is_trained() -> None:
     before = attempt(1, 1_000.0, 90_000, 100.0)
-    assert compared(folded(*before)) == Compared(None, None)
+    assert compared(folded(*before)) == ThroughputComparison(None, None)
     assert compared(folded(*before, ENDED)).measured == 900.0
 
 
@@ -82,4 +82,4 @@ def test_islands_are_measured_by_their_outer_steps_as_what_corrects_the_planner_
 
 
 def test_islands_that_ended_after_their_first_round_were_predicted_and_not_measured() -> None:
-    assert compared(folded(*islands((500.0, 99.0)), ENDED)) == Compared(500.0, None)
+    assert compared(folded(*islands((500.0, 99.0)), ENDED)) == ThroughputComparison(500.0, None)

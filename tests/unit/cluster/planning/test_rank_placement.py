@@ -2,7 +2,12 @@
 
 import pytest
 
-from jupiterd.cluster.planning.rank_placement import Place, device_of, place_of, training_devices
+from jupiterd.cluster.planning.rank_placement import (
+    RankPosition,
+    device_of,
+    place_of,
+    training_devices,
+)
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.ids import NodeId
 
@@ -12,10 +17,10 @@ A, B = NodeId("a"), NodeId("b")
 def test_ranks_are_numbered_on_their_nodes_and_nodes_by_their_first_rank() -> None:
     gang = (B, B, A, B)
     assert [place_of(gang, rank) for rank in range(4)] == [
-        Place(node_rank=0, local_rank=0, local_world_size=3),
-        Place(node_rank=0, local_rank=1, local_world_size=3),
-        Place(node_rank=1, local_rank=0, local_world_size=1),
-        Place(node_rank=0, local_rank=2, local_world_size=3),
+        RankPosition(node_rank=0, local_rank=0, local_world_size=3),
+        RankPosition(node_rank=0, local_rank=1, local_world_size=3),
+        RankPosition(node_rank=1, local_rank=0, local_world_size=1),
+        RankPosition(node_rank=0, local_rank=2, local_world_size=3),
     ]
 
 

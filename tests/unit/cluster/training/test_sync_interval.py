@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from jupiterd.cluster.training.sync_interval import MOST_WAITED, Ended, paced_steps
+from jupiterd.cluster.training.sync_interval import MOST_WAITED, EndedRound, paced_steps
 
 PLANNED = 15
 
@@ -12,21 +12,21 @@ Elapsed = Callable[[float], float]
 """How long a round takes, of the time that its steps take."""
 
 
-def paced(rounds: int, step_s: float, elapsed: Elapsed, lag: int = 1) -> list[Ended]:
+def paced(rounds: int, step_s: float, elapsed: Elapsed, lag: int = 1) -> list[EndedRound]:
     """So many rounds, each as long as it was paced when as many as are open had ended."""
-    lengths, ended = [PLANNED] * lag, list[Ended]()
+    lengths, ended = [PLANNED] * lag, list[EndedRound]()
     for number in range(rounds):
         trained_s = lengths[number] * step_s
-        ended.append(Ended(lengths[number], trained_s, elapsed(trained_s)))
+        ended.append(EndedRound(lengths[number], trained_s, elapsed(trained_s)))
         lengths.append(paced_steps(PLANNED, lengths[-1], ended[-1], lag))
     return ended
 
 
-def steps(ended: list[Ended]) -> list[int]:
+def steps(ended: list[EndedRound]) -> list[int]:
     return [each.steps for each in ended]
 
 
-def waited(each: Ended) -> float:
+def waited(each: EndedRound) -> float:
     """The share of a round's time."""
     return 1 - each.trained_s / each.elapsed_s
 
@@ -68,15 +68,17 @@ def test_a_single_delay_doubles_a_round_at_most_and_is_forgotten_bit_by_bit(lag:
 
 
 def test_a_round_that_is_longer_than_an_exchange_needs_gets_shorter_bit_by_bit() -> None:
-    assert paced_steps(PLANNED, 100, Ended(100, 98.0, 99.0)) == 95
-    assert paced_steps(PLANNED, 100, Ended(100, 98.0, 99.0), lag=2) == 95
-    assert paced_steps(99, 100, Ended(100, 98.0, 99.0)) == 99, "the planner's is the least"
+    assert paced_steps(PLANNED, 100, EndedRound(100, 98.0, 99.0)) == 95
+    assert paced_steps(PLANNED, 100, EndedRound(100, 98.0, 99.0), lag=2) == 95
+    assert paced_steps(99, 100, EndedRound(100, 98.0, 99.0)) == 99, "the planner's is the least"
 
 
 def test_islands_that_train_on_keep_rounds_in_which_they_wait_for_a_little() -> None:
-    assert paced_steps(PLANNED, 100, Ended(100, 96.0, 100.0), lag=2) == 100
-    assert paced_steps(PLANNED, 100, Ended(50, 49.0, 49.5), lag=2) == 100, "it is longer already"
-    assert paced_steps(PLANNED, 100, Ended(90, 60.0, 70.0), lag=2) == 105
+    assert paced_steps(PLANNED, 100, EndedRound(100, 96.0, 100.0), lag=2) == 100
+    assert paced_steps(PLANNED, 100, EndedRound(50, 49.0, 49.5), lag=2) == 100, (
+        "it is longer already"
+    )
+    assert paced_steps(PLANNED, 100, EndedRound(90, 60.0, 70.0), lag=2) == 105
 
 
 def test_no_round_is_longer_than_500_steps() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.ctl.cycle.phase_review import Answer, understood
+from jupiterd.ctl.cycle.phase_review import ReviewAnswer, understood
 from jupiterd.ctl.output.review_lines import review_lines
 from jupiterd.errors import UsageError
 from jupiterd.protocol.commands.cycle_commands import ResumeCycle, StopCycle
@@ -36,16 +36,16 @@ REVIEW = {
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
-        ("go on", Answer(ResumeCycle())),
-        ("", Answer(ResumeCycle())),
-        ("redo", Answer(ResumeCycle(redo="last"))),
-        ("redo collect", Answer(ResumeCycle(redo="collect"))),
-        ("AUTO", Answer(ResumeCycle(auto=True))),
-        ("stop", Answer(StopCycle())),
-        ("later", Answer(None)),
+        ("go on", ReviewAnswer(ResumeCycle())),
+        ("", ReviewAnswer(ResumeCycle())),
+        ("redo", ReviewAnswer(ResumeCycle(redo="last"))),
+        ("redo collect", ReviewAnswer(ResumeCycle(redo="collect"))),
+        ("AUTO", ReviewAnswer(ResumeCycle(auto=True))),
+        ("stop", ReviewAnswer(StopCycle())),
+        ("later", ReviewAnswer(None)),
     ],
 )
-def test_each_word_is_one_answer(said: str, answer: Answer) -> None:
+def test_each_word_is_one_answer(said: str, answer: ReviewAnswer) -> None:
     assert understood(said, {}) == answer
 
 
@@ -54,8 +54,8 @@ def test_settings_are_collected_until_somebody_goes_on_or_has_it_redone() -> Non
     assert understood("set generation.temperature = 0.5", settings) is None
     assert understood("set filters.quality={like: [a]}", settings) is None
     told = {"generation.temperature": "0.5", "filters.quality": "{like: [a]}"}
-    assert understood("redo", settings) == Answer(ResumeCycle(redo="last", settings=told))
-    assert understood("go on", settings) == Answer(ResumeCycle(settings=told))
+    assert understood("redo", settings) == ReviewAnswer(ResumeCycle(redo="last", settings=told))
+    assert understood("go on", settings) == ReviewAnswer(ResumeCycle(settings=told))
 
 
 @pytest.mark.parametrize("said", ["perhaps", "set", "set temperature", "set =1"])

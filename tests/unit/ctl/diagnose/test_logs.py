@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.ctl.diagnose import logs
-from jupiterd.ctl.diagnose.log_tail import LogTail
+from jupiterd.ctl.diagnose.log_tail import FollowedLog
 from jupiterd.ctl.diagnose.node_log import overlap
 from jupiterd.errors import DaemonUnreachableError
 
@@ -73,7 +73,7 @@ def test_following_goes_on_until_somebody_interrupts(folder, ctl, monkeypatch):
 def test_a_file_that_is_exchanged_is_read_on_and_no_line_is_cut(tmp_path: Path):
     path = tmp_path / "jupiterd.log"
     path.write_text("a\nb\nhalf")
-    tail = LogTail(path)
+    tail = FollowedLog(path)
     assert tail.last(1) == ["b"]
     with path.open("a") as file:
         file.write(" done\n")
@@ -82,13 +82,13 @@ def test_a_file_that_is_exchanged_is_read_on_and_no_line_is_cut(tmp_path: Path):
     assert tail.new() == []
     path.write_text("c\n")
     assert tail.new() == ["c"]
-    assert LogTail(path).last(3) == ["b", "half done", "c"]
+    assert FollowedLog(path).last(3) == ["b", "half done", "c"]
 
 
 def test_what_was_written_last_before_a_file_was_exchanged_is_read_too(tmp_path: Path):
     path = tmp_path / "jupiterd.log"
     path.write_text("a\nb\nbeg")
-    tail = LogTail(path)
+    tail = FollowedLog(path)
     assert tail.last(5) == ["a", "b"]
     with path.open("a") as file:
         file.write("un\nlast of the old\n")
@@ -101,7 +101,7 @@ def test_what_was_written_last_before_a_file_was_exchanged_is_read_too(tmp_path:
 def test_a_file_exchanged_while_it_is_opened_shows_no_line_twice(tmp_path: Path, monkeypatch):
     path = tmp_path / "jupiterd.log"
     path.write_text("a\n")
-    tail, opened = LogTail(path), Path.open
+    tail, opened = FollowedLog(path), Path.open
 
     def exchanged(self, *arguments, **more):
         file = opened(self, *arguments, **more)
@@ -119,7 +119,7 @@ def test_a_file_exchanged_while_it_is_opened_shows_no_line_twice(tmp_path: Path,
 def test_tabs_are_shown_as_room(tmp_path: Path):
     path = tmp_path / "w.log"
     path.write_text("a\tb\n")
-    assert LogTail(path).last(1) == ["a       b"]
+    assert FollowedLog(path).last(1) == ["a       b"]
 
 
 def test_a_daemon_that_is_begun_anew_does_not_end_the_following_of_a_machine(

@@ -142,7 +142,7 @@ LEAVING_A_FILE = "import tempfile; tempfile.mkstemp(prefix='left-')"
 )
 def test_a_look_that_ends_badly_says_so_and_leaves_no_file(here, monkeypatch, program, told):
     monkeypatch.setattr(source_survey, "PROGRAM", ("-c", program))
-    monkeypatch.setattr(source_survey, "GIVEN_UP_AFTER_S", 3.0)
+    monkeypatch.setattr(source_survey, "SILENCE_TIMEOUT_S", 3.0)
     (here / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(here / "temporary"))
     monkeypatch.setenv("TMPDIR", str(here / "temporary"))

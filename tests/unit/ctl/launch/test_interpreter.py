@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from jupiterd.ctl.launch.interpreter import choose_interpreter, with_interpreter
-from jupiterd.ctl.launch.program import Program
+from jupiterd.ctl.launch.program import CommandLine
 from jupiterd.errors import UsageError
 
-BARE = Program(("python", "train.py"))
-ALONE = Program(("python", "train.py"), is_alone=True)
+BARE = CommandLine(("python", "train.py"))
+ALONE = CommandLine(("python", "train.py"), is_alone=True)
 
 
 @pytest.fixture
@@ -20,14 +20,14 @@ def venv(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def chosen(program: Program, wanted: str = "", **environment: str):
+def chosen(program: CommandLine, wanted: str = "", **environment: str):
     found = choose_interpreter(wanted, program, Path("/"), environment)
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("program", [BARE, ALONE])
-def test_an_active_environment_is_honoured(venv: Path, program: Program):
+def test_an_active_environment_is_honoured(venv: Path, program: CommandLine):
     found = chosen(program, VIRTUAL_ENV=str(venv))
     assert (found.path, found.is_own) == (str(venv / "bin" / "python"), False)
     assert "VIRTUAL_ENV" in found.reason
@@ -56,7 +56,7 @@ def test_a_script_alone_is_run_by_jupiter_s_own_where_no_environment_is_active(v
 
 
 def test_a_version_that_the_environment_has_not_is_looked_for_on_the_path(venv: Path):
-    found = chosen(Program(("python9.9", "x.py")), VIRTUAL_ENV=str(venv), PATH="/nowhere")
+    found = chosen(CommandLine(("python9.9", "x.py")), VIRTUAL_ENV=str(venv), PATH="/nowhere")
     assert found.is_own
     assert "no python9.9" in found.reason
 
@@ -67,7 +67,7 @@ def test_one_that_is_named_counts_before_all_others(venv: Path):
     assert chosen(ALONE, path.removeprefix("/")).path == path  # below the working folder
     assert chosen(BARE, "jupiter", VIRTUAL_ENV=str(venv)).is_own
     assert chosen(BARE, "venv", CONDA_PREFIX=str(venv)).path == path
-    assert chosen(Program((path, "x.py"))).path == path
+    assert chosen(CommandLine((path, "x.py"))).path == path
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_one_that_is_named_counts_before_all_others(venv: Path):
     [
         (BARE, "venv", "no environment is active"),
         (BARE, "/no/such/python", "there is no Python at /no/such/python"),
-        (Program(("accelerate", "launch")), "venv", "this is accelerate"),
+        (CommandLine(("accelerate", "launch")), "venv", "this is accelerate"),
     ],
 )
-def test_what_can_not_be_is_said(program: Program, wanted: str, words: str):
+def test_what_can_not_be_is_said(program: CommandLine, wanted: str, words: str):
     with pytest.raises(UsageError, match=words):
         choose_interpreter(wanted, program, Path("/"), {})
 
@@ -89,4 +89,4 @@ def test_an_environment_that_is_gone_is_said():
 
 
 def test_another_program_finds_its_own():
-    assert choose_interpreter("", Program(("accelerate", "launch")), Path("/"), {}) is None
+    assert choose_interpreter("", CommandLine(("accelerate", "launch")), Path("/"), {}) is None

@@ -12,15 +12,15 @@ import pytest
 
 from jupiterd.processes.scripts.event_log import EventWriter
 from jupiterd.processes.scripts.events import NOTICE_RANK, STORE_RANK, Over, Printed
-from jupiterd.processes.scripts.machine_share import PARTS, Description, MachineShare
-from jupiterd.processes.scripts.record import LAUNCHES, Launch, Record
+from jupiterd.processes.scripts.machine_share import PARTS, MachineShare, ShareDescription
+from jupiterd.processes.scripts.record import LAUNCHES, Launch, LaunchRecord
 
 SLEEPS = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
 TIMEOUT_S = 20.0
 
 
-def recorded(state_dir: Path, launch: str, status: int | None = 0) -> Record:
-    record = Record(state_dir / LAUNCHES / launch)
+def recorded(state_dir: Path, launch: str, status: int | None = 0) -> LaunchRecord:
+    record = LaunchRecord(state_dir / LAUNCHES / launch)
     os.close(record.hold())
     argv = ("python", "train.py")
     record.write(Launch(launch, argv, "/home/me", ("attic", "cellar"), 2, 1, False, 0.0))
@@ -69,7 +69,7 @@ def test_an_id_that_means_none_or_several_is_named(ctl, state_dir):
 def test_of_one_that_was_started_again_the_part_that_runs_is_meant(ctl, state_dir):
     for number, ended in enumerate((True, False, True)):
         part = MachineShare(state_dir / PARTS / f"ee55.{number}")
-        part.make(Description("a", "attic", ("python",), "/", (0,), 0.0))
+        part.make(ShareDescription("a", "attic", ("python",), "/", (0,), 0.0))
         EventWriter(part.folder).append(Printed(0, is_error=False, data=b"%d\n" % number))
         if ended:
             part.write_over(Over())

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from jupiterd.ctl.launch.launch_request import LaunchRequest, parsed_variables, read_request
-from jupiterd.ctl.launch.machines import Machine, check_alike, variable_differences
+from jupiterd.ctl.launch.machines import MachineAnswer, check_alike, variable_differences
 from jupiterd.ctl.launch.machines import version_differences as versions_that_differ
 from jupiterd.errors import ConflictError, UsageError
 
@@ -65,14 +65,14 @@ def test_code_that_differs_anywhere_is_refused_with_the_names_of_the_files(proje
     asked = wanted(project, "train.py", nodes="all")
     assert asked.files == ("train.py", "model.py")
     train, model = hashes(project, *asked.files)
-    alike = Machine("attic", file_hashes=(train, model), script_hash=train)
+    alike = MachineAnswer("attic", file_hashes=(train, model), script_hash=train)
     check_alike(asked, [alike])
     for differing in ((train, ""), (train, "00")):
-        other = Machine("cellar", file_hashes=differing, script_hash=train)
+        other = MachineAnswer("cellar", file_hashes=differing, script_hash=train)
         with pytest.raises(ConflictError, match=r"^model\.py on cellar: missing, or not the same"):
             check_alike(asked, [alike, other])
     may_differ = wanted(project, "train.py", nodes="all", allow_differences=True)
-    check_alike(may_differ, [Machine("cellar", file_hashes=("", ""))])
+    check_alike(may_differ, [MachineAnswer("cellar", file_hashes=("", ""))])
 
 
 def test_many_files_are_told_by_the_first_of_them(project: Path):
@@ -81,7 +81,7 @@ def test_many_files_are_told_by_the_first_of_them(project: Path):
     (project / "train.py").write_text("import m0, m1, m2, m3, m4, m5")
     asked = wanted(project, "train.py", nodes="all")
     with pytest.raises(ConflictError, match=r"train\.py, m0\.py, m1\.py and 4 more files on"):
-        check_alike(asked, [Machine("cellar", file_hashes=("",) * 7)])
+        check_alike(asked, [MachineAnswer("cellar", file_hashes=("",) * 7)])
 
 
 def test_a_folder_that_travels_is_compared_nowhere_and_its_script_is_named_in_it(project: Path):
@@ -105,8 +105,8 @@ def test_a_folder_that_can_not_travel_is_said(project: Path, script: str, nodes:
 
 def test_versions_and_variables_that_differ_are_told(project: Path):
     asked = wanted(project, "train.py", nodes="all", variables=("NCCL_DEBUG=INFO",))
-    attic = Machine("attic", {"Python": "3.12.1", "torch": "2.9"}, {"HF_HOME": "/a"})
-    cellar = Machine("cellar", {"Python": "3.12.1", "torch": "2.5"}, {"NCCL_DEBUG": "WARN"})
+    attic = MachineAnswer("attic", {"Python": "3.12.1", "torch": "2.9"}, {"HF_HOME": "/a"})
+    cellar = MachineAnswer("cellar", {"Python": "3.12.1", "torch": "2.5"}, {"NCCL_DEBUG": "WARN"})
     assert versions_that_differ([attic, cellar]) == ["torch differs: 2.9 on attic, 2.5 on cellar"]
     told = variable_differences(asked, [attic, cellar])
     assert told[0] == "HF_HOME differs: /a on attic, not set on cellar"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jupiterd.ctl.launch.launch_request import LaunchRequest, read_request
-from jupiterd.ctl.launch.machines import Machine, check_alike, nearby_differences
+from jupiterd.ctl.launch.machines import MachineAnswer, check_alike, nearby_differences
 from jupiterd.ctl.launch.nearby_files import MAX_FILES, nearby_files
 from jupiterd.daemon.scripts.readiness import file_hashes
 from tests.unit.ctl.launch.test_launch_request import OPTIONS
@@ -38,10 +38,10 @@ def copied(project: Path, to: Path) -> Path:
     return to
 
 
-def there(folder: Path, asked: LaunchRequest, name: str = "cellar") -> Machine:
+def there(folder: Path, asked: LaunchRequest, name: str = "cellar") -> MachineAnswer:
     """Return what a machine says whose files lie in a folder."""
     found = file_hashes(folder, (*asked.files, *asked.nearby))
-    return Machine(
+    return MachineAnswer(
         name,
         file_hashes=tuple(digest.hex() for digest in found),
         script_hash=found[0].hex(),
@@ -86,7 +86,7 @@ def test_of_what_is_missing_only_what_the_command_names_is_told(
 
 
 def test_an_older_version_that_hashes_nothing_is_believed(project: Path) -> None:
-    assert nearby_differences(wanted(project), [Machine("cellar")]) == []
+    assert nearby_differences(wanted(project), [MachineAnswer("cellar")]) == []
 
 
 @pytest.mark.parametrize(

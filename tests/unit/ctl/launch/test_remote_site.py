@@ -13,7 +13,7 @@ from jupiterd.ctl.launch.launch_request import LaunchRequest
 from jupiterd.ctl.launch.places import _place
 from jupiterd.ctl.launch.remote_site import RemoteSite
 from jupiterd.errors import PeerUnreachableError
-from jupiterd.processes.script_plan import Place, RankOrder, ScriptOrder
+from jupiterd.processes.script_plan import MachinePart, RankOrder, ScriptOrder
 from jupiterd.processes.scripts.events import Ended
 from jupiterd.rpc import script_pb2
 
@@ -54,7 +54,7 @@ def a_site(channel: Channel, **more: Any) -> RemoteSite:
     class Here:
         master_port = 0
 
-    place: Place = _place({**PLACE, **more}, cast("LaunchRequest", Here()))
+    place: MachinePart = _place({**PLACE, **more}, cast("LaunchRequest", Here()))
     order = ScriptOrder(("python",), "/", (RankOrder(0, {}),), id="abc.0", cut_timeout_s=60)
     return RemoteSite(cast("ControlChannel", channel), place, order, lambda _: None)
 

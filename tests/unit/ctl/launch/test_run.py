@@ -11,7 +11,7 @@ import pytest
 
 from jupiterd.ctl.launch import run as launch_run
 from jupiterd.ctl.launch.reporter import LaunchReporter
-from jupiterd.ctl.launch.run import Failure, LaunchRun
+from jupiterd.ctl.launch.run import LaunchFailure, LaunchRun
 from jupiterd.processes.scripts.events import Ended, Ending, Over, ScriptEvent
 
 TIMEOUT_S = 5.0
@@ -42,7 +42,7 @@ class Silent:
         return lambda *_, **__: None
 
 
-async def failure_of(*sites: Site) -> Failure | None:
+async def failure_of(*sites: Site) -> LaunchFailure | None:
     async with asyncio.timeout(TIMEOUT_S):
         return await LaunchRun(sites, len(sites), cast("LaunchReporter", Silent())).run()
 
@@ -53,13 +53,13 @@ async def test_what_a_machine_s_owner_stops_is_no_failure_of_a_rank(pause_s: flo
     here = Site("attic", 0.01, Ended(0, 1))
     there = Site("cellar", pause_s, Ending("its owner ended it"), Ended(1, 143), Over("its owner"))
     failure = await failure_of(here, there)
-    assert failure == Failure(launch_run.LOST, "cellar ended its ranks: its owner ended it")
+    assert failure == LaunchFailure(launch_run.LOST, "cellar ended its ranks: its owner ended it")
     assert failure.rank is None
 
 
 async def test_a_rank_whose_end_was_never_heard_may_have_failed() -> None:
     failure = await failure_of(Site("attic", Ended(0, 0)), Site("cellar", Over()))
-    assert failure == Failure(launch_run.LOST, "how rank 1 on cellar ended isn't known")
+    assert failure == LaunchFailure(launch_run.LOST, "how rank 1 on cellar ended isn't known")
     assert await failure_of(Site("attic", Ended(0, 0)), Site("cellar", Ended(1, 0))) is None
 
 
@@ -107,4 +107,4 @@ class FailingAndStopped(Site):
 
 async def test_who_stops_a_launch_while_it_fails_wants_it_not_started_again() -> None:
     failure = await failure_of(FailingAndStopped("attic"))
-    assert failure == Failure(3, "rank 0 ended with status 3", 0, is_final=True)
+    assert failure == LaunchFailure(3, "rank 0 ended with status 3", 0, is_final=True)

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from jupiterd.cycle.gate.case import Findings  # noqa: E402
 from jupiterd.cycle.gate.record import Material  # noqa: E402
-from jupiterd.workers.evaluate.documents import Limits  # noqa: E402
+from jupiterd.workers.evaluate.documents import ScoringLimits  # noqa: E402
 from jupiterd.workers.evaluate.judge import write_verdict  # noqa: E402
 from jupiterd.workers.evaluate.language_model import LanguageModel  # noqa: E402
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
@@ -27,7 +27,7 @@ from tests.unit.ctl.cycle.test_gate import GIVEN  # noqa: E402
 
 TRAINING = [function(number) for number in range(30)]
 HELD_OUT = [real(function(number, body_lines=6), f"m{number}") for number in range(100, 112)]
-LIMITS = Limits(10, 200, 5)
+LIMITS = ScoringLimits(10, 200, 5)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 from jupiterd.ctl.output.progress_lines import (
     RUNNING_INTERVAL_S,
     Line,
-    Shown,
+    PrintedProgress,
     cycle_summary,
     final_lines,
     next_lines,
@@ -18,7 +18,7 @@ def _train(state, done, **more):
 
 
 def test_a_phase_is_announced_then_counted_then_summed_up():
-    shown, lines = next_lines(Shown(), _train("running", 0), 0.0)
+    shown, lines = next_lines(PrintedProgress(), _train("running", 0), 0.0)
     assert lines == [Line("round 1 train     started")]
     shown, lines = next_lines(shown, _train("running", 120, eta_s=80.0), 5.0)
     assert lines == [
@@ -30,7 +30,7 @@ def test_a_phase_is_announced_then_counted_then_summed_up():
 
 
 def test_a_running_phase_gets_a_line_every_five_seconds_at_most():
-    shown, _ = next_lines(Shown(), _train("running", 0), 0.0)
+    shown, _ = next_lines(PrintedProgress(), _train("running", 0), 0.0)
     printed = 0
     for step in range(1, 121):
         shown, lines = next_lines(shown, _train("running", step), step * 0.5)
@@ -39,7 +39,7 @@ def test_a_running_phase_gets_a_line_every_five_seconds_at_most():
 
 
 def test_that_a_phase_prepares_is_said_once_until_something_is_done():
-    shown, _ = next_lines(Shown(), _train("running", 0), 0.0)
+    shown, _ = next_lines(PrintedProgress(), _train("running", 0), 0.0)
     told = []
     for second, done in [(5, 0), (10, 0), (15, 0), (20, 7)]:
         row = phase(1, "train", "running", done=done, unit="steps", total=0)
@@ -49,21 +49,21 @@ def test_that_a_phase_prepares_is_said_once_until_something_is_done():
 
 
 def test_readings_are_written_with_their_names():
-    shown = Shown(started=frozenset({(1, "train")}))
+    shown = PrintedProgress(started=frozenset({(1, "train")}))
     values = {"loss": 4.12345, "tokens_per_s": 10240.4, "grad_norm": 0.5, "tokens": 99}
     _, lines = next_lines(shown, _train("running", 120, values=values), 5.0)
     assert lines[0].text.endswith("6.00/s, loss 4.123, 10,240 tokens/s, grad norm 0.5")
 
 
 def test_a_speed_is_shown_with_what_was_predicted_of_it():
-    shown = Shown(started=frozenset({(1, "train")}))
+    shown = PrintedProgress(started=frozenset({(1, "train")}))
     values = {"tokens_per_s": 10240.4, "predicted_tokens_per_s": 11000.2, "loss": 4.0}
     _, lines = next_lines(shown, _train("running", 120, values=values), 5.0)
     assert lines[0].text.endswith("6.00/s, 10,240 tokens/s (11,000 predicted), loss 4.000")
 
 
 def test_a_phase_that_stands_still_isn_t_told_again_and_again():
-    shown, times = Shown(started=frozenset({(1, "train")})), []
+    shown, times = PrintedProgress(started=frozenset({(1, "train")})), []
     for now_s in range(0, 150, 5):
         values = {"tokens_per_s": 9000.0 / (now_s + 1)}  # it falls while nothing is done
         shown, lines = next_lines(shown, _train("running", 120, values=values), float(now_s))
@@ -73,7 +73,7 @@ def test_a_phase_that_stands_still_isn_t_told_again_and_again():
 
 
 def test_a_phase_that_was_too_quick_to_be_seen_is_summed_up_all_the_same():
-    _, lines = next_lines(Shown(), _train("done", 600), 0.0)
+    _, lines = next_lines(PrintedProgress(), _train("done", 600), 0.0)
     assert [line.text for line in lines] == ["round 1 train     done: 600 steps (6.00/s)"]
 
 
@@ -81,21 +81,25 @@ def test_a_phase_is_summed_up_once_it_is_certain_that_none_of_its_work_is_open()
     half = phase(1, "gate", "done", done=65, unit="documents", detail="1 small student trained")
     whole = half | {"detail": "4 small students trained"}
     for state in ("waiting", "running"):  # nobody leads; the new leader hasn't told of it yet
-        _, lines = next_lines(Shown(), cycle(state=state, phases=[half], verdicts=[], events=[]), 0)
+        _, lines = next_lines(
+            PrintedProgress(), cycle(state=state, phases=[half], verdicts=[], events=[]), 0
+        )
         assert not any("done" in line.text for line in lines)
-    _, lines = next_lines(Shown(), cycle(phases=[whole], verdicts=[VERDICT], events=[]), 1.0)
+    _, lines = next_lines(
+        PrintedProgress(), cycle(phases=[whole], verdicts=[VERDICT], events=[]), 1.0
+    )
     assert lines[0].text == "round 1 gate      done: 65 documents, 4 small students trained"
 
 
 def test_a_skipped_phase_says_why():
     document = cycle(phases=[phase(1, "generate", "skipped", detail="no generator yet")], events=[])
-    _, lines = next_lines(Shown(), document, 0.0)
+    _, lines = next_lines(PrintedProgress(), document, 0.0)
     assert lines == [Line("round 1 generate  skipped: no generator yet")]
 
 
 def test_a_phase_without_a_total_is_counted_alone():
     document = cycle(phases=[phase(1, "filter", "running", done=1234, unit="documents")], events=[])
-    _, lines = next_lines(Shown(started=frozenset({(1, "filter")})), document, 9.0)
+    _, lines = next_lines(PrintedProgress(started=frozenset({(1, "filter")})), document, 9.0)
     assert lines[0].text == "round 1 filter    1,234 documents"
 
 
@@ -105,7 +109,7 @@ def test_a_verdict_comes_after_the_phases_of_its_round_and_before_the_next():
         verdicts=[VERDICT],
         events=[],
     )
-    _, lines = next_lines(Shown(), document, 0.0)
+    _, lines = next_lines(PrintedProgress(), document, 0.0)
     assert [line.text[:16] for line in lines] == [
         "round 1 gate    ",
         "round 1 verdict ",
@@ -145,7 +149,7 @@ def test_a_verdict_without_numbers_is_shown():
 
 def test_events_and_verdicts_are_shown_once():
     document = cycle(phases=[], verdicts=[VERDICT])
-    shown, lines = next_lines(Shown(), document, 0.0)
+    shown, lines = next_lines(PrintedProgress(), document, 0.0)
     assert len(lines) == 3
     assert next_lines(shown, document, 99.0)[1] == []
 
@@ -153,14 +157,14 @@ def test_events_and_verdicts_are_shown_once():
 def test_an_event_with_an_earlier_number_is_shown_when_it_is_told():
     later = {"seq": 4000, "text": "island 2, attempt 4"}
     earlier = {"seq": 3000, "text": "island 1, attempt 3"}
-    shown, lines = next_lines(Shown(), cycle(phases=[], events=[later]), 0.0)
+    shown, lines = next_lines(PrintedProgress(), cycle(phases=[], events=[later]), 0.0)
     assert [line.text for line in lines] == ["island 2, attempt 4"]
     _, lines = next_lines(shown, cycle(phases=[], events=[earlier, later]), 1.0)
     assert [line.text for line in lines] == ["island 1, attempt 3"]
 
 
 def test_a_missing_leader_is_mentioned_once_each_time():
-    shown, lines = next_lines(Shown(), cycle("waiting", phases=[], events=[]), 0.0)
+    shown, lines = next_lines(PrintedProgress(), cycle("waiting", phases=[], events=[]), 0.0)
     assert "nobody leads" in lines[0].text
     shown, lines = next_lines(shown, cycle("waiting", phases=[], events=[]), 1.0)
     assert lines == []
@@ -206,7 +210,7 @@ def test_a_loss_that_ran_away_is_told_at_the_end():
 
 def test_a_phase_that_did_one_thing_ends_with_one():
     done = {"round": 1, "phase": "evaluate", "state": "done", "done": 1, "unit": "documents"}
-    _, lines = next_lines(Shown(), cycle("finished", phases=[done], events=[]), 1.0)
+    _, lines = next_lines(PrintedProgress(), cycle("finished", phases=[done], events=[]), 1.0)
     assert lines[0].text == "round 1 evaluate  done: 1 document"
 
 

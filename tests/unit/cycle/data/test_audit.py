@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cycle.base.permutation import sequences_at
-from jupiterd.cycle.data.audit import Committed, RoundAudit, Trained, audit
+from jupiterd.cycle.data.audit import Committed, RoundAudit, RoundTraining, audit
 
 SEQ_LEN = 16
 Line = list[Committed]
@@ -21,18 +21,18 @@ def committed(
 
 
 def judged(line: Line, sequences: int = 100) -> RoundAudit:
-    (only,) = audit(line, {1: Trained(sequences, SEQ_LEN)})
+    (only,) = audit(line, {1: RoundTraining(sequences, SEQ_LEN)})
     return only
 
 
 @st.composite
-def sound_lines(draw: st.DrawFn) -> tuple[Line, Mapping[int, Trained]]:
+def sound_lines(draw: st.DrawFn) -> tuple[Line, Mapping[int, RoundTraining]]:
     """Lines as gangs make them: each begins where the line ended, and commits now and then."""
     line: Line = []
-    trained: dict[int, Trained] = {}
+    trained: dict[int, RoundTraining] = {}
     attempt = tokens = 0
     for number in range(1, draw(st.integers(1, 3)) + 1):
-        trained[number] = Trained(draw(st.integers(1, 50)), draw(st.integers(1, 64)))
+        trained[number] = RoundTraining(draw(st.integers(1, 50)), draw(st.integers(1, 64)))
         cursor = 0
         for _ in range(draw(st.integers(1, 4))):
             attempt += 1

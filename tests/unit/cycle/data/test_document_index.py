@@ -1,6 +1,6 @@
 import pytest
 
-from jupiterd.cycle.data.document_index import Document, DocumentIndex, DocumentIndexBuilder
+from jupiterd.cycle.data.document_index import DocumentIndex, DocumentIndexBuilder, DocumentSpan
 from jupiterd.cycle.data.lineage import text_hash
 from jupiterd.errors import CorruptArtifactError
 
@@ -20,7 +20,7 @@ def test_every_token_is_of_the_document_that_began_last():
     for offset in range(100):
         number = max(n for n, first in enumerate(FIRSTS) if first <= offset)
         end = [*FIRSTS, 100][number + 1]
-        assert index.at(offset) == Document(number, IDS[number], FIRSTS[number], end)
+        assert index.at(offset) == DocumentSpan(number, IDS[number], FIRSTS[number], end)
 
 
 @pytest.mark.parametrize("offset", [-1, 100, 1 << 40])

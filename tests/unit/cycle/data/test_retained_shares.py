@@ -4,7 +4,13 @@ from itertools import pairwise
 
 import pytest
 
-from jupiterd.cycle.data.retained_shares import RARE, Case, ReadDocument, retained_shares, thinned
+from jupiterd.cycle.data.retained_shares import (
+    RARE,
+    ReadDocument,
+    UnreadCase,
+    retained_shares,
+    thinned,
+)
 
 KEPT, DROPPED = ReadDocument(".md", 10), ReadDocument(".md", 0)
 
@@ -28,7 +34,8 @@ def test_the_more_was_read_the_nearer_the_bounds_are(of_ten):
     for many in (1, 10, 100):
         read = [KEPT] * (of_ten * many) + [DROPPED] * ((10 - of_ten) * many)
         fewest, likely, most = (
-            retained_shares(read, case)[".md"] for case in (Case.FEWEST, Case.LIKELY, Case.MOST)
+            retained_shares(read, case)[".md"]
+            for case in (UnreadCase.FEWEST, UnreadCase.LIKELY, UnreadCase.MOST)
         )
         assert 0.0 <= fewest <= likely <= most <= 1.0
         widths.append(most - fewest)

@@ -12,7 +12,7 @@ from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.sign_flips import chance_bounds, flipped_tail
 from jupiterd.cycle.gate.tie_break import Judged, try_judge, weigh
 from jupiterd.cycle.gate.verdict import decide
-from jupiterd.cycle.judge.pair import Kind, Pair
+from jupiterd.cycle.judge.pair import Pair, PairKind
 from tests.bench.cycle.drawn_candidates import HeldOut
 from tests.bench.cycle.drawn_judges import (
     COIN,
@@ -35,7 +35,9 @@ OURS, THEIRS, FIRST, NOTHING = ("1", "2"), ("2", "1"), ("1", "1"), ("", "well")
 def planted(right: int, wrong: int = 0, same_place: int = 0, unreadable: int = 0) -> list[Pair]:
     replies = [OURS] * right + [THEIRS] * wrong + [FIRST] * same_place + [NOTHING] * unreadable
     return [
-        Pair(Kind.SHUFFLED if n % 2 else Kind.FOREIGN, f"p{n}", f"c{n}", "b", "o", "t", said)
+        Pair(
+            PairKind.SHUFFLED if n % 2 else PairKind.FOREIGN, f"p{n}", f"c{n}", "b", "o", "t", said
+        )
         for n, said in enumerate(replies)
     ]
 
@@ -43,7 +45,7 @@ def planted(right: int, wrong: int = 0, same_place: int = 0, unreadable: int = 0
 def students(wins: int, losses: int, ties: int = 0, in_cluster: int = 1) -> list[Pair]:
     replies = [OURS] * wins + [THEIRS] * losses + [FIRST] * ties
     return [
-        Pair(Kind.STUDENTS, f"s{n}", f"c{n // in_cluster}", "b", "o", "t", said)
+        Pair(PairKind.STUDENTS, f"s{n}", f"c{n // in_cluster}", "b", "o", "t", said)
         for n, said in enumerate(replies)
     ]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cycle.generation.cloze import BEFORE_CHARS, HeldOutText, Kind, is_right, make_items
+from jupiterd.cycle.generation.cloze import BEFORE_CHARS, GapKind, HeldOutText, is_right, make_items
 
 CODE = (
     """def count_orders_{0}(queue):
@@ -42,19 +42,19 @@ def test_a_gap_offers_what_stood_there_and_three_others_like_it(template, langua
         assert item.filled()[0] in documents[item.document].text
         assert len(item.before) == BEFORE_CHARS
         assert item.cluster == documents[item.document].cluster
-        if item.kind is not Kind.HEADING:
+        if item.kind is not GapKind.HEADING:
             assert len({len(option) for option in item.options}) == 1
 
 
 def test_code_has_names_and_numbers_and_no_keywords():
     items = make_items(corpus(CODE), "code:python")
-    assert {item.kind for item in items} == {Kind.IDENTIFIER, Kind.NUMBER}
+    assert {item.kind for item in items} == {GapKind.IDENTIFIER, GapKind.NUMBER}
     assert not {option for item in items for option in item.options} & {"return", "for", "def"}
 
 
 def test_prose_has_headings_too():
     items = make_items(corpus(PROSE), "en")
-    assert {item.kind for item in items} == set(Kind)
+    assert {item.kind for item in items} == set(GapKind)
     assert all("\n" not in option for item in items for option in item.options)
 
 
@@ -67,7 +67,7 @@ def test_a_heading_that_begins_with_a_number_or_a_name_is_one_gap(heading, marks
     line = f"{marks} {heading} of {{0}}{{1}}\n\n"
     items = make_items(corpus(PROSE + line), "en")
     assert len({item.id for item in items}) == len(items)
-    assert Kind.HEADING in {item.kind for item in items}
+    assert GapKind.HEADING in {item.kind for item in items}
 
 
 @given(

@@ -8,7 +8,7 @@ from jupiterd.cycle.base.key_hosts import is_loopback
 from jupiterd.cycle.domain.domain import CompleteFunctionTemplate, RewritingTemplate
 from jupiterd.cycle.domain.generator import Generator, generator_from, server_parts
 from jupiterd.cycle.generation.generation_options import pieces_of, seed_of
-from jupiterd.cycle.generation.promotion import Writer
+from jupiterd.cycle.generation.promotion import GeneratorShare
 from jupiterd.errors import UsageError
 
 FUNCTIONS = CompleteFunctionTemplate(kind="complete_function", samples=300)
@@ -16,8 +16,8 @@ OURS, OTHERS = Generator("ours", "a" * 64), Generator("theirs", "b" * 64)
 FAQ = RewritingTemplate(kind="faq", samples=100)
 
 
-def by_one(_kind: str) -> tuple[Writer, ...]:
-    return (Writer(OTHERS, 1.0),)
+def by_one(_kind: str) -> tuple[GeneratorShare, ...]:
+    return (GeneratorShare(OTHERS, 1.0),)
 
 
 def test_a_quota_is_cut_into_items_of_like_size():
@@ -33,7 +33,7 @@ def test_a_quota_is_cut_into_items_of_like_size():
 
 
 def test_a_canary_has_a_tenth_of_each_quota_and_the_usual_writer_the_rest():
-    writers = (Writer(OTHERS, 0.9), Writer(OURS, 0.1))
+    writers = (GeneratorShare(OTHERS, 0.9), GeneratorShare(OURS, 0.1))
     pieces = pieces_of([FUNCTIONS, FAQ], lambda _: writers)
     quotas = {(p.template.kind, p.generator.name): 0 for p in pieces}
     for piece in pieces:
@@ -45,13 +45,13 @@ def test_a_canary_has_a_tenth_of_each_quota_and_the_usual_writer_the_rest():
 
 
 def test_a_canary_without_anybody_beside_it_has_its_tenth_alone():
-    pieces = pieces_of([FAQ], lambda _: (Writer(OURS, 0.1),))
+    pieces = pieces_of([FAQ], lambda _: (GeneratorShare(OURS, 0.1),))
     assert [(piece.generator, piece.samples, piece.stripes) for piece in pieces] == [(OURS, 10, 1)]
 
 
 def test_a_tiny_quota_is_never_exceeded():
     tiny = RewritingTemplate(kind="faq", samples=1)
-    pieces = pieces_of([tiny], lambda _: (Writer(OTHERS, 0.9), Writer(OURS, 0.1)))
+    pieces = pieces_of([tiny], lambda _: (GeneratorShare(OTHERS, 0.9), GeneratorShare(OURS, 0.1)))
     assert [(piece.generator, piece.samples) for piece in pieces] == [(OURS, 1)]
 
 
@@ -108,7 +108,9 @@ def test_an_address_says_its_model_and_whether_others_can_reach_it():
 def test_the_items_before_the_canarys_are_the_same_whoever_is_promoted(samples: int):
     template = RewritingTemplate(kind="faq", samples=samples)
     before = pieces_of([FUNCTIONS, template], by_one)
-    after = pieces_of([FUNCTIONS, template], lambda _: (Writer(OTHERS, 0.9), Writer(OURS, 0.1)))
+    after = pieces_of(
+        [FUNCTIONS, template], lambda _: (GeneratorShare(OTHERS, 0.9), GeneratorShare(OURS, 0.1))
+    )
     assert len(before) == len(after)
     for one, other in zip(before, after, strict=True):
         assert replace(one, generator=OURS) == replace(other, generator=OURS)

@@ -6,11 +6,11 @@ import pytest
 
 from jupiterd.cycle.domain.generator import Generator
 from jupiterd.cycle.generation.promotion import (
+    GeneratorShare,
     Harvest,
     PastRound,
-    Rules,
+    PromotionRules,
     Standing,
-    Writer,
     is_own,
     main_generator,
     self_hosting,
@@ -19,7 +19,7 @@ from jupiterd.cycle.generation.promotion import (
 )
 
 KINDS = ("faq", "table")
-RULES = Rules(KINDS, 0.005, has_named=False)
+RULES = PromotionRules(KINDS, 0.005, has_named=False)
 NAMED = Generator("theirs", artifact="f" * 64)
 FIRST, SECOND = "1" * 64, "2" * 64
 GOOD = {kind: {FIRST: Harvest(10, 9)} for kind in KINDS}
@@ -54,7 +54,7 @@ def test_a_promoted_student_writes_a_tenth_for_one_round_and_then_everything():
 
 
 def test_a_student_takes_over_only_the_templates_that_it_can_do():
-    rules = Rules(KINDS, 0.005, has_named=True)
+    rules = PromotionRules(KINDS, 0.005, has_named=True)
     harvests = {
         "faq": {NAMED.id: Harvest(90, 80), FIRST: Harvest(10, 6)},
         "table": {NAMED.id: Harvest(90, 80), FIRST: Harvest(10, 4)},
@@ -74,7 +74,7 @@ def test_a_student_that_wrote_nothing_of_use_comes_into_force_for_nothing():
 
 
 def test_a_named_generator_gives_way_only_to_who_teaches_as_well():
-    rules = Rules(KINDS, 0.005, has_named=True)
+    rules = PromotionRules(KINDS, 0.005, has_named=True)
     after = standing_after([promoted(1, FIRST)], rules)
     assert shares(after, NAMED)["faq"] == [(NAMED.id, 1.0)]
     assert "named generator" in after.notices[0]
@@ -125,14 +125,14 @@ def test_whatever_happens_the_named_generator_writes_what_no_student_does(seed: 
     draw = random.Random(seed)
     students = [str(number) * 64 for number in range(1, 9)]
     rounds = [_anything(draw, number, students) for number in range(1, 9)]
-    standing = standing_after(rounds, Rules(KINDS, 0.005, has_named=True))
+    standing = standing_after(rounds, PromotionRules(KINDS, 0.005, has_named=True))
     assert len(standing.students) == len(set(standing.students))
     for kind in KINDS:
         writers = writers_of(kind, standing, NAMED)
         assert sum(writer.share for writer in writers) == pytest.approx(1.0)
         assert writers[0].share >= 0.9
         if not standing.in_full.get(kind):
-            assert writers[0] == Writer(NAMED, writers[0].share)
+            assert writers[0] == GeneratorShare(NAMED, writers[0].share)
 
 
 def _anything(draw: random.Random, number: int, students: list[str]) -> PastRound:
@@ -161,7 +161,7 @@ def test_the_student_that_came_last_goes_first_whichever_templates_it_writes():
         rounds = [
             promoted(1, FIRST), promoted(2, SECOND, harvests=GOOD), held(3, harvests=only_faq)
         ]  # fmt: skip
-        rules = Rules(kinds, 0.005, has_named=False)
+        rules = PromotionRules(kinds, 0.005, has_named=False)
         assert standing_after(rounds, rules).newest == SECOND
         after = standing_after([*rounds, held(4, worse_bpb=0.1)], rules)
         assert after.students == (FIRST,)

@@ -38,7 +38,7 @@ def test_between_them_there_is_a_size_between():
 @pytest.mark.parametrize(("noticed", "seeds"), [(0.01, 2), (0.005, 8)])
 def test_seeds_follow_from_what_is_to_be_noticed(noticed, seeds):
     assert seeds_needed(0.004, noticed) == seeds
-    assert len(proxies_of(shape_of("100m"), noticed_bpb=noticed).seeds) == seeds
+    assert len(proxies_of(shape_of("100m"), detectable_bpb=noticed).seeds) == seeds
 
 
 def test_seeds_are_the_cycles_own_and_each_trains_by_its_own():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cycle.gate.proxy import Arm, compare
-from jupiterd.cycle.generation.synthetic_share import Control, share_after
+from jupiterd.cycle.generation.synthetic_share import ControlResult, share_after
 from tests.support.cycle.gate_material import students
 
 
@@ -16,7 +16,7 @@ def control(round_number, gain_bpb):
     runs = students(mix=(2.5 - gain_bpb, 2.6 - gain_bpb), real=(2.5, 2.6))
     compared = compare(runs, Arm.MIX, Arm.REAL)
     assert compared is not None
-    return Control(round_number, compared)
+    return ControlResult(round_number, compared)
 
 
 HELPED, HARMED, NEITHER = 0.1, -0.1, 0.001

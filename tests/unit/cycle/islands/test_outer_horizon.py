@@ -11,7 +11,7 @@ from jupiterd.cycle.islands.outer_orders import (
     LAGS,
     Member,
     OuterOrder,
-    Training,
+    OuterTraining,
     first_orders,
     is_over,
     next_order,
@@ -49,10 +49,12 @@ class Line:
         last = self.horizons[-1]
         return last.with_loss(self.scored[-1], self.loss(self.scored[-1]))
 
-    def training(self, horizon: Horizon) -> Training:
+    def training(self, horizon: Horizon) -> OuterTraining:
         curve, batch = schedule(self.plan, horizon), self.plan.batch_sequences
         ended = horizon.ended
-        return Training(curve, batch, lag=self.lag, places=places(self.plan, horizon), ended=ended)
+        return OuterTraining(
+            curve, batch, lag=self.lag, places=places(self.plan, horizon), ended=ended
+        )
 
     def take(self) -> None:
         rounds = self.orders[-self.lag :]

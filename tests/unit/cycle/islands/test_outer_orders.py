@@ -17,7 +17,7 @@ from jupiterd.cycle.islands.outer_orders import (
     RATE,
     Member,
     OuterOrder,
-    Training,
+    OuterTraining,
     first_orders,
     is_over,
     next_order,
@@ -27,7 +27,7 @@ from jupiterd.cycle.training.schedule import Schedule
 from jupiterd.errors import Bug
 
 SEQ_LEN = 32
-RUN = Training(Schedule(0.01, 100, 0, 20), batch_sequences=12)
+RUN = OuterTraining(Schedule(0.01, 100, 0, 20), batch_sequences=12)
 THREE = (Member("c"), Member("a"), Member("b"))
 
 
@@ -113,12 +113,12 @@ def test_rounds_that_overlap_are_ordered_before_the_one_before_them_has_closed()
     assert line[-1].total_tokens == RUN.steps * RUN.batch_sequences * SEQ_LEN
 
 
-def outer_steps(run: Training, every_steps: int) -> list[OuterOrder]:
+def outer_steps(run: OuterTraining, every_steps: int) -> list[OuterOrder]:
     """All that follow a run's rounds, each of which everybody has come in with."""
     return outer_steps_of(run, lambda _: every_steps)
 
 
-def outer_steps_of(run: Training, every_steps: Callable[[int], int]) -> list[OuterOrder]:
+def outer_steps_of(run: OuterTraining, every_steps: Callable[[int], int]) -> list[OuterOrder]:
     """The same of rounds that differ in length, by their numbers."""
     line = first_orders(run, THREE, every_steps(0))
     while line[-1].steps:
@@ -195,7 +195,9 @@ def lines(draw: st.DrawFn) -> list[OuterOrder]:
     speeds = st.sampled_from([0.0, 1.0, 3.0, 50.0])
     some = st.sets(st.sampled_from(names), min_size=1)
     lag = draw(st.sampled_from([*LAGS.values()]))
-    run = Training(Schedule(1.0, draw(st.integers(1, 40)), 0, 0), draw(st.integers(8, 20)), lag=lag)
+    run = OuterTraining(
+        Schedule(1.0, draw(st.integers(1, 40)), 0, 0), draw(st.integers(8, 20)), lag=lag
+    )
 
     def members() -> list[Member]:
         return [Member(name, draw(sizes), draw(speeds)) for name in draw(some)]

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from jupiterd.cycle.judge.pair import Kind, Outcome, Pair
+from jupiterd.cycle.judge.pair import Pair, PairKind, PairOutcome
 from jupiterd.cycle.judge.planted import (
     MAX_CHARS,
     MIN_CHARS,
@@ -50,22 +50,22 @@ def test_the_real_text_is_always_ours_and_the_other_is_spoilt_in_three_ways() ->
     pairs = planted_pairs(found, 30, "7")
     real = {each.document: each.follows for each in found}
     assert Counter(pair.kind for pair in pairs) == {
-        Kind.FOREIGN: 10,
-        Kind.SHUFFLED: 10,
-        Kind.CORRUPTED: 10,
+        PairKind.FOREIGN: 10,
+        PairKind.SHUFFLED: 10,
+        PairKind.CORRUPTED: 10,
     }
     assert all(real[pair.document].startswith(pair.ours) for pair in pairs)
     assert all(pair.ours.split() != pair.theirs.split() for pair in pairs)
     assert all(len(pair.ours) == len(pair.theirs) >= MIN_CHARS for pair in pairs)
     assert all(pair.is_planted for pair in pairs)
-    shuffled = next(pair for pair in pairs if pair.kind == Kind.SHUFFLED)
+    shuffled = next(pair for pair in pairs if pair.kind == PairKind.SHUFFLED)
     assert sorted(real[shuffled.document].split()) != shuffled.ours.split()
 
 
 def test_foreign_text_is_of_another_cluster() -> None:
     found = documents()
     where = {each.follows: each.cluster for each in found}
-    foreign = [pair for pair in planted_pairs(found, 30, "7") if pair.kind == Kind.FOREIGN]
+    foreign = [pair for pair in planted_pairs(found, 30, "7") if pair.kind == PairKind.FOREIGN]
     assert foreign
     assert all(
         where[next(each for each in where if each.startswith(pair.theirs))] != pair.cluster
@@ -78,7 +78,7 @@ def test_few_documents_are_each_spoilt_in_every_way_and_one_cluster_has_nothing_
     assert len(pairs) == 12
     assert len({(pair.document, pair.kind) for pair in pairs}) == 12
     alone = planted_pairs(documents(4, 1), 100, "7")
-    assert {pair.kind for pair in alone} == {Kind.SHUFFLED}
+    assert {pair.kind for pair in alone} == {PairKind.SHUFFLED}
     assert planted_pairs([], 100, "7") == []
 
 
@@ -102,17 +102,17 @@ def test_two_texts_are_shown_as_long_as_each_other() -> None:
 @pytest.mark.parametrize(
     ("replies", "outcome"),
     [
-        (("1", "2"), Outcome.WIN),
-        (("2", "1"), Outcome.LOSS),
-        (("1", "1"), Outcome.TIE),
-        (("2", "2"), Outcome.TIE),
-        (("1", "?"), Outcome.TIE),
-        ((), Outcome.TIE),
+        (("1", "2"), PairOutcome.WIN),
+        (("2", "1"), PairOutcome.LOSS),
+        (("1", "1"), PairOutcome.TIE),
+        (("2", "2"), PairOutcome.TIE),
+        (("1", "?"), PairOutcome.TIE),
+        ((), PairOutcome.TIE),
     ],
 )
 def test_only_a_judge_that_says_the_same_in_both_orders_has_said_anything(
-    replies: tuple[str, ...], outcome: Outcome
+    replies: tuple[str, ...], outcome: PairOutcome
 ) -> None:
-    pair = Pair(Kind.STUDENTS, "d", "c", "b", "o", "t", replies)
+    pair = Pair(PairKind.STUDENTS, "d", "c", "b", "o", "t", replies)
     assert pair.outcome is outcome
-    assert pair.id == Pair(Kind.STUDENTS, "d", "c", "b", "o", "t").id
+    assert pair.id == Pair(PairKind.STUDENTS, "d", "c", "b", "o", "t").id

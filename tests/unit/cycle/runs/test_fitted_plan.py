@@ -1,6 +1,6 @@
 """Plans whose steps follow the data: of rounds, and of runs."""
 
-from jupiterd.cycle.runs.fitted_plan import Trained, bounded, plan_of_round, plan_of_run
+from jupiterd.cycle.runs.fitted_plan import PriorTraining, bounded, plan_of_round, plan_of_run
 from jupiterd.cycle.runs.run_settings import RunSettings
 from jupiterd.cycle.training.held_out_measures import measure_interval
 from jupiterd.cycle.training.plan import derive
@@ -9,11 +9,11 @@ from tests.support.cycle.presets import ONE_MILLION, plan_of_one_million
 
 def test_a_first_round_takes_its_sizes_steps_where_there_is_text_enough() -> None:
     plan = plan_of_one_million()
-    assert plan_of_round(plan, ONE_MILLION, 3000, Trained()) == plan
+    assert plan_of_round(plan, ONE_MILLION, 3000, PriorTraining()) == plan
 
 
 def test_a_first_round_on_little_text_may_grow() -> None:
-    plan = plan_of_round(plan_of_one_million(), ONE_MILLION, 80, Trained())
+    plan = plan_of_round(plan_of_one_million(), ONE_MILLION, 80, PriorTraining())
     assert (plan.least_steps, plan.steps, plan.warmup_steps) == (80, 320, 2)
     assert plan.extends_by_steps == 40, "two passes: measuring after each of 20 steps is dear"
 
@@ -21,17 +21,17 @@ def test_a_first_round_on_little_text_may_grow() -> None:
 def test_a_later_round_counts_the_passes_before_it() -> None:
     later = derive(ONE_MILLION, 2, goes_on=True)
     passes_before = 12 * 80 * ONE_MILLION.seq_len
-    plan = plan_of_round(later, ONE_MILLION, 80, Trained(passes_before))
+    plan = plan_of_round(later, ONE_MILLION, 80, PriorTraining(passes_before))
     assert (plan.least_steps, plan.steps, plan.warmup_steps) == (40, 80, 0)
 
 
 def test_weights_of_others_are_tuned_for_a_pass_and_four_at_the_most() -> None:
-    plan = plan_of_round(plan_of_one_million(), ONE_MILLION, 160, Trained(is_of_others=True))
+    plan = plan_of_round(plan_of_one_million(), ONE_MILLION, 160, PriorTraining(is_of_others=True))
     assert (plan.least_steps, plan.steps) == (40, 160)
 
 
 def test_a_bound_below_the_least_steps_ends_the_training_there_with_the_rate_at_nothing() -> None:
-    growing = plan_of_round(plan_of_one_million(), ONE_MILLION, 80, Trained())
+    growing = plan_of_round(plan_of_one_million(), ONE_MILLION, 80, PriorTraining())
     plan = bounded(growing, ONE_MILLION.recipe, 50)
     assert (plan.steps, plan.least_steps, plan.extends_by_steps) == (50, 0, 0)
     assert plan.decay_steps == round(50 * ONE_MILLION.recipe.decay_fraction)
@@ -40,14 +40,14 @@ def test_a_bound_below_the_least_steps_ends_the_training_there_with_the_rate_at_
 
 
 def test_a_bound_above_the_least_steps_lets_the_training_grow_so_far() -> None:
-    growing = plan_of_round(plan_of_one_million(), ONE_MILLION, 80, Trained())
+    growing = plan_of_round(plan_of_one_million(), ONE_MILLION, 80, PriorTraining())
     plan = bounded(growing, ONE_MILLION.recipe, 200)
     assert (plan.steps, plan.least_steps, plan.extends_by_steps) == (200, 80, 40)
     assert plan.trunk_steps + plan.decay_steps == 200
 
 
 def test_a_bound_that_is_never_reached_changes_nothing() -> None:
-    plan = plan_of_round(plan_of_one_million(), ONE_MILLION, 80, Trained())
+    plan = plan_of_round(plan_of_one_million(), ONE_MILLION, 80, PriorTraining())
     assert bounded(plan, ONE_MILLION.recipe, 320) == plan
     assert bounded(plan, ONE_MILLION.recipe, None) == plan
 

@@ -6,8 +6,8 @@ import pytest
 
 from jupiterd.cycle.domain.filters import judge_sample
 from jupiterd.cycle.templates.answers import judge_answer
-from jupiterd.cycle.templates.prompt import Written
-from jupiterd.cycle.templates.refusal import Refusal, Refused
+from jupiterd.cycle.templates.prompt import WrittenAnswer
+from jupiterd.cycle.templates.refusal import Refusal, RefusedAnswer
 from jupiterd.cycle.templates.short_tasks import SUMMARY as SUMMARY_WORDS
 from jupiterd.cycle.templates.short_tasks import Subject, words_of
 from jupiterd.cycle.templates.texts import RULES, TEMPLATES
@@ -91,12 +91,14 @@ RIGHT = {
 }
 
 
-def judged(kind: str, text: str, language: str = "en", *, is_whole: bool = True) -> str | Refused:
-    return judge_answer(TEMPLATES[kind], Written(text, 100, is_whole), PASSAGE, language)
+def judged(
+    kind: str, text: str, language: str = "en", *, is_whole: bool = True
+) -> str | RefusedAnswer:
+    return judge_answer(TEMPLATES[kind], WrittenAnswer(text, 100, is_whole), PASSAGE, language)
 
 
-def refusal_of(answer: str | Refused) -> Refusal | None:
-    return answer.reason if isinstance(answer, Refused) else None
+def refusal_of(answer: str | RefusedAnswer) -> Refusal | None:
+    return answer.reason if isinstance(answer, RefusedAnswer) else None
 
 
 ELSEWHERE = (
@@ -154,14 +156,16 @@ def test_what_goes_wrong_is_refused_with_its_reason(kind: str, text: str, refusa
 
 
 def test_a_refusal_tells_what_was_measured_and_the_limit_that_was_missed():
-    assert judged("rewrite", "Bread rises.") == Refused(Refusal.TOO_SHORT, "words", 2, 30)
+    assert judged("rewrite", "Bread rises.") == RefusedAnswer(Refusal.TOO_SHORT, "words", 2, 30)
     copied = judged("rewrite", PASSAGE)
-    assert copied == Refused(Refusal.COPY, "copied", 1.0, 0.6)
+    assert copied == RefusedAnswer(Refusal.COPY, "copied", 1.0, 0.6)
     elsewhere = judged("explanation", ELSEWHERE)
-    assert isinstance(elsewhere, Refused)
+    assert isinstance(elsewhere, RefusedAnswer)
     assert elsewhere.measure == "grounded"
     assert elsewhere.value < elsewhere.limit == 0.2
-    assert judged("faq", PROSE.replace("?", ".")) == Refused(Refusal.MALFORMED, "questions", 0, 2)
+    assert judged("faq", PROSE.replace("?", ".")) == RefusedAnswer(
+        Refusal.MALFORMED, "questions", 0, 2
+    )
 
 
 def test_what_was_cut_off_is_refused_unless_its_end_had_been_written():
@@ -231,8 +235,8 @@ CHINESE = (
 
 
 def test_a_language_without_spaces_is_counted_in_letters():
-    written = Written(f"\u9898\u76ee:{CHINESE}", 100, is_whole=True)
+    written = WrittenAnswer(f"\u9898\u76ee:{CHINESE}", 100, is_whole=True)
     assert refusal_of(judge_answer(TEMPLATES["rewrite"], written, CHINESE, "zh")) is Refusal.COPY
-    again = Written(CHINESE[:20] * 8, 100, is_whole=True)
+    again = WrittenAnswer(CHINESE[:20] * 8, 100, is_whole=True)
     assert refusal_of(judge_answer(TEMPLATES["rewrite"], again, "", "zh")) is Refusal.REPEATED
     assert judge_answer(TEMPLATES["rewrite"], written, "", "zh") == written.text

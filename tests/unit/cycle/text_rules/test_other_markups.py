@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
 from jupiterd.cycle.text_rules.markup.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.markup.markup_signs import markup_of
-from jupiterd.cycle.text_rules.text_form import Layout, text_form
+from jupiterd.cycle.text_rules.text_form import LineMeaning, text_form
 
 
 def cleaned(text: str, markup: str) -> str:
@@ -81,7 +81,7 @@ def test_no_text_takes_much_longer_than_its_length(piece: str, markup: str) -> N
 
 def test_lines_below_a_title_of_two_lines_are_prose_and_come_together() -> None:
     written = "NAME\n----\nA pump moves\nwater up.\n\n----\na = 1\nb = 2\n----"
-    assert text_form(written, Layout.ASCIIDOC) == written.replace("moves\n", "moves ")
+    assert text_form(written, LineMeaning.ASCIIDOC) == written.replace("moves\n", "moves ")
 
 
 @pytest.mark.parametrize("mark", ["[Chorus]", "[Illustration]", "[verse]", "[Exit.]", "+", "[a]"])

@@ -8,8 +8,8 @@ from jupiterd.cycle.training.config_agreement import (
     as_numbers,
     disagreement,
     short_form,
+    text_length,
     text_of,
-    told_length,
 )
 
 NAMES = ["alpha", "beta", "gamma"]
@@ -17,13 +17,13 @@ NAMES = ["alpha", "beta", "gamma"]
 
 def said(*agreements: dict[str, Any]) -> str:
     texts = [text_of(agreement) for agreement in agreements]
-    length = told_length([short_form(text) for text in texts])
+    length = text_length([short_form(text) for text in texts])
     return disagreement([as_numbers(text, length) for text in texts], NAMES)
 
 
 def test_equal_ones_need_no_more_than_their_short_form():
     forms = [short_form(text_of({"a": 1, "b": {"c": 2}}))] * 3
-    assert told_length(forms) == 0
+    assert text_length(forms) == 0
 
 
 def test_the_order_of_names_means_nothing():
@@ -57,7 +57,7 @@ def test_many_differences_are_told_in_a_line():
 
 def test_what_is_too_long_to_be_told_is_noticed_all_the_same():
     texts = [json.dumps({"a": "x" * 2 * MAX_TELEMETRY_BYTES + end}).encode() for end in "yz"]
-    length = told_length([short_form(text) for text in texts])
+    length = text_length([short_form(text) for text in texts])
     assert length == MAX_TELEMETRY_BYTES
     assert len(as_numbers(texts[0], length)) == MAX_TELEMETRY_BYTES
 
@@ -66,6 +66,6 @@ def test_numbers_survive_float32():
     import numpy as np
 
     text = text_of({"name": "größe", "value": 1e-3})
-    length = told_length([short_form(text), short_form(text_of({}))])
+    length = text_length([short_form(text), short_form(text_of({}))])
     numbers = np.array(as_numbers(text, length), dtype=np.float32).tolist()
     assert bytes(map(int, numbers)).strip() == text

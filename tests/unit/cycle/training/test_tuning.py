@@ -3,7 +3,7 @@
 import pytest
 
 from jupiterd.cycle.runs.fitted_plan import (
-    Trained,
+    PriorTraining,
     first_plan_of_run,
     plan_of_round,
     plan_of_run,
@@ -118,7 +118,7 @@ def test_what_people_say_of_rate_and_decay_counts_more() -> None:
 
 
 def test_later_rounds_of_a_cycle_that_began_with_weights_tune_them_too() -> None:
-    trained = Trained(9_000_000, is_tuning=True)
+    trained = PriorTraining(9_000_000, is_tuning=True)
     for goes_on in (True, False):
         plan = derive(tuned(ONE_MILLION), 2, goes_on=goes_on)
         fitted = plan_of_round(plan, ONE_MILLION, 160, trained)

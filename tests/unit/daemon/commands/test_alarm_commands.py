@@ -12,7 +12,7 @@ from jupiterd.cluster.ledger.dismissals import GRACE_S, SETTLE_S
 from jupiterd.cluster.links.unreached import Reached, Unreached
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.planning.asking_node import ASKED_AT
-from jupiterd.cluster.planning.cluster_file_policy import Entry
+from jupiterd.cluster.planning.cluster_file_policy import MachineEntry
 from jupiterd.ctl.diagnose.status import ailments
 from jupiterd.daemon.app.command_wiring import alarms_of
 from jupiterd.daemon.app.node import Node
@@ -192,7 +192,7 @@ async def test_what_was_dismissed_of_a_file_that_was_mended_while_the_daemon_sto
 ) -> None:
     async with serving(tmp_path, "one") as one:
         await lead(one)
-        write(one, Entry(name="one", memory_gb=900_000, lines={"memory_gb": 3}))
+        write(one, MachineEntry(name="one", memory_gb=900_000, lines={"memory_gb": 3}))
         alarms(one)
         await one.commands.execute("alarm.dismiss", {"names": ["contradiction"]})
         (key,) = one.replica.state.dismissals.in_force

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jupiterd.cluster.facts.facts import RoleAssigned
-from jupiterd.cluster.planning.cluster_file_policy import Entry, Written
+from jupiterd.cluster.planning.cluster_file_policy import ClusterFile, MachineEntry
 from jupiterd.cluster.planning.roles import ALONE, WRITTEN
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.daemon.app.command_wiring import file_policy_of
@@ -26,9 +26,9 @@ from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import address_of, found, lead, serving, unite, until
 
 
-def write(node: Node, *entries: Entry, **told: Any) -> None:
+def write(node: Node, *entries: MachineEntry, **told: Any) -> None:
     """Let a node have a cluster file."""
-    written = Written("c.yaml", entries=entries, **told)
+    written = ClusterFile("c.yaml", entries=entries, **told)
     node.settings = replace(node.settings, cluster=written)
     vars(node.file_policy).update(vars(file_policy_of(node)))
 
@@ -47,18 +47,24 @@ async def test_a_node_is_told_from_another_on_its_machine_by_name_or_by_port(
 ) -> None:
     async with one_and_two(tmp_path) as (one, two):
         own, other = one.identity.node_id, two.identity.node_id
-        write(one, Entry(name="one", role="trainer"), Entry(name="two", role="hybrid"))
+        write(
+            one, MachineEntry(name="one", role="trainer"), MachineEntry(name="two", role="hybrid")
+        )
         assert one.file_policy.roles() == {own: "trainer", other: "hybrid"}
         here, there = str(address_of(one)), str(address_of(two))
-        write(one, Entry(address=here, role="trainer"), Entry(address=there, role="hybrid"))
+        write(
+            one,
+            MachineEntry(address=here, role="trainer"),
+            MachineEntry(address=there, role="hybrid"),
+        )
         assert one.file_policy.roles() == {own: "trainer", other: "hybrid"}
-        write(one, Entry(address=f"localhost:{one.local_view.port}", role="trainer"))
+        write(one, MachineEntry(address=f"localhost:{one.local_view.port}", role="trainer"))
         assert one.file_policy.roles() == {own: "trainer"}
 
 
 async def test_a_host_name_means_where_it_led_to(tmp_path: Path) -> None:
     async with one_and_two(tmp_path) as (one, two):
-        write(one, Entry(address="attic:1", role="hybrid"))
+        write(one, MachineEntry(address="attic:1", role="hybrid"))
         one.static_discovery.meanings[Address("attic", 1)] = [address_of(two)]
         assert one.file_policy.roles() == {two.identity.node_id: "hybrid"}
 
@@ -69,7 +75,7 @@ async def test_a_leader_gives_the_roles_of_its_file_until_somebody_commands_anot
     async with serving(tmp_path, "one") as one:
         own = one.identity.node_id
         one.hardware = one.local_view.hardware = replace(one.hardware, engines=("torch",))
-        write(one, Entry(name="one", role="generator"))
+        write(one, MachineEntry(name="one", role="generator"))
         await found(one)
         await lead(one)
 
@@ -90,7 +96,7 @@ async def test_what_is_not_so_is_seen_in_status_for_the_node_and_for_the_whole(
 ) -> None:
     async with one_and_two(tmp_path) as (one, two):
         lines = {"memory_gb": 3}
-        write(one, Entry(name="two", memory_gb=900_000, ssh_user="me", lines=lines))
+        write(one, MachineEntry(name="two", memory_gb=900_000, ssh_user="me", lines=lines))
         line = f"two has memory_gb {two.hardware.ram_bytes / (1 << 30):.1f}, and c.yaml:3 says"
         document = status_of(one)
         rows = {node["name"]: node["contradictions"] for node in document["nodes"]}
@@ -110,7 +116,9 @@ async def test_the_link_in_use_is_compared_by_the_end_that_the_entry_is_about(
     async with one_and_two(tmp_path) as (one, two):
         peer = one.peers.require(two.identity.node_id)
         peer.address_kinds = {without_scope_in(str(peer.address)): InterfaceKind.WIFI}
-        entries = [Entry(name=name, connection_type="thunderbolt") for name in ("one", "two")]
+        entries = [
+            MachineEntry(name=name, connection_type="thunderbolt") for name in ("one", "two")
+        ]
         write(one, *entries)
         assert one.file_policy.all_contradictions() == (), "loopback is no link"
         peer.source = "10.0.0.9"
@@ -131,7 +139,11 @@ async def test_the_log_says_each_contradiction_once(
     caplog.set_level(logging.INFO, "jupiterd")
     async with one_and_two(tmp_path) as (one, _), asyncio.TaskGroup() as group:
         looks: list[None] = []
-        write(one, Entry(name="one", device_type="mac"), Entry(name="two", memory_gb=900_000))
+        write(
+            one,
+            MachineEntry(name="one", device_type="mac"),
+            MachineEntry(name="two", memory_gb=900_000),
+        )
         look = one.file_policy.all_contradictions
         monkeypatch.setattr(
             one.file_policy, "all_contradictions", lambda: (looks.append(None), look())[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.planning.cluster_file_policy import Entry
+from jupiterd.cluster.planning.cluster_file_policy import MachineEntry
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.app.tasks import reason_given
 from jupiterd.daemon.commands.member_commands import YES
@@ -67,13 +67,13 @@ async def test_whoever_answers_where_the_file_of_a_trusted_member_says_gets_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with led_with_guest(tmp_path) as (founder, guest):
-        write(founder, Entry(name="guest"))
+        write(founder, MachineEntry(name="guest"))
         await say(founder, monkeypatch)
         assert not is_trusted(guest, by=founder), "anybody could take that name"
-        write(founder, Entry(name="guest", address="127.0.0.1:1"))
+        write(founder, MachineEntry(name="guest", address="127.0.0.1:1"))
         await say(founder, monkeypatch)
         assert not is_trusted(guest, by=founder), "it answers elsewhere"
-        write(founder, Entry(address=str(address_of(guest))))
+        write(founder, MachineEntry(address=str(address_of(guest))))
         await say(founder, monkeypatch)
         assert is_trusted(guest, by=founder)
         assert why(guest, by=founder) == YES["cluster.yaml"]
@@ -83,7 +83,11 @@ async def test_nobody_says_it_who_was_not_told_to_or_has_none_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with led_with_guest(tmp_path) as (founder, guest):
-        write(guest, Entry(address=str(address_of(guest))), Entry(address=str(address_of(founder))))
+        write(
+            guest,
+            MachineEntry(address=str(address_of(guest))),
+            MachineEntry(address=str(address_of(founder))),
+        )
         for node in (founder, guest):
             await say(node, monkeypatch)
         assert not is_trusted(guest, by=founder)

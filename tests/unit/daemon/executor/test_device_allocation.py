@@ -34,7 +34,9 @@ def _own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_locks, "TAKE_S", 0.05)
     monkeypatch.setattr("jupiterd.processes.device_loans.TAKE_S", 0.05)
     monkeypatch.setattr("jupiterd.processes.device_loans.LOOK_S", 0.01)
-    monkeypatch.setattr(device_allocation, "held", partial(device_locks.held, folder=tmp_path))
+    monkeypatch.setattr(
+        device_allocation, "device_locked", partial(device_locks.device_locked, folder=tmp_path)
+    )
 
 
 def linux() -> Hardware:

@@ -20,7 +20,7 @@ from jupiterd.errors import (
 )
 from jupiterd.hardware.rank_devices import RankDevice
 from jupiterd.processes import device_locks
-from jupiterd.processes.device_locks import held
+from jupiterd.processes.device_locks import device_locked
 from jupiterd.rpc import peer_pb2
 
 GB = 10**9
@@ -91,7 +91,7 @@ async def test_a_gpu_that_another_gang_holds_is_refused_and_its_holder_named(
         ranks=1,
         needs=[peer_pb2.RankNeed(micro_batch=1, size_bytes=GB)],
     )
-    async with held("GPU-a", "a gang of beta (process 7)", tmp_path):
+    async with device_locked("GPU-a", "a gang of beta (process 7)", tmp_path):
         failure = (
             await device_capacity.answer(MACHINE, request, tmp_path, lambda _: 9 * GB)
         ).failure

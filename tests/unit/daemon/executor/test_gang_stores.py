@@ -24,7 +24,7 @@ pytestmark = pytest.mark.net
 
 NAME = "cycle/r1/3"
 RANKS = 100
-ASKED_AT_ONCE = 64
+KEYS_AT_ONCE = 64
 
 
 @asynccontextmanager
@@ -118,8 +118,8 @@ async def test_a_hundred_ranks_of_two_nodes_meet_without_a_wait_or_a_refusal(
         """Ask what a rank of gloo asks: it tells its address, and reads all others'."""
         address = b"%4d" % rank + bytes(950)
         told = [await asked(node, where, "set", f"0/{rank}", values=(address,))]
-        for first in range(0, RANKS, ASKED_AT_ONCE):
-            keys = [f"0/{other}" for other in range(first, min(first + ASKED_AT_ONCE, RANKS))]
+        for first in range(0, RANKS, KEYS_AT_ONCE):
+            keys = [f"0/{other}" for other in range(first, min(first + KEYS_AT_ONCE, RANKS))]
             told.append(await asked(node, where, "get_all", *keys))
             found = unpacked_values(told[-1].value)
             assert [int(value[:4]) for value in found] == [int(key[2:]) for key in keys]

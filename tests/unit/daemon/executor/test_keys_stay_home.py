@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from jupiterd.cycle.gate.record import PAIRS_FILE, pair_lines
-from jupiterd.cycle.judge.pair import Kind, Pair
+from jupiterd.cycle.judge.pair import Pair, PairKind
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.runtime.settings import load_settings
 from jupiterd.daemon.runtime.work_events import WorkOrder
@@ -16,7 +16,7 @@ from tests.support.workers.answering_server import Answering, answer, answering
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
 
-PAIR = Pair(str(Kind.FOREIGN), "d" * 32, "c", "Bread is made of", "flour.", "stones.")
+PAIR = Pair(str(PairKind.FOREIGN), "d" * 32, "c", "Bread is made of", "flour.", "stones.")
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import pytest
 
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.ledger.lww_registers import fact_hash
-from jupiterd.cluster.training.sync_interval import Ended
+from jupiterd.cluster.training.sync_interval import EndedRound
 from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.daemon.islands import outer_round_timing
 from jupiterd.daemon.islands.outer_round_timing import OuterRoundTiming
@@ -49,7 +49,7 @@ def test_a_round_that_a_leader_has_seen_whole_tells_how_long_it_took(clock: Cloc
     second = taken(times, 1, fact_hash(first))
     clock.now_s += 9.5
     told = times.ended(fact_hash(second), second, ALL_IN, WAYS)
-    assert told == Ended(second.steps, trained_s=9.0, elapsed_s=9.5)
+    assert told == EndedRound(second.steps, trained_s=9.0, elapsed_s=9.5)
     clock.now_s += 1.0
     assert taken(times, 2, fact_hash(second)).elapsed_s == 10.5
 

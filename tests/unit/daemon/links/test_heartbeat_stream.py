@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from jupiterd.cluster.ledger.lww_registers import canonical_bytes
-from jupiterd.cluster.membership.election import Ticked
+from jupiterd.cluster.membership.election import ElectionTicked
 from jupiterd.cluster.membership.presence import Beat, RosterChanged
 from jupiterd.daemon.links.heartbeat_stream import from_message, to_message
 from jupiterd.daemon.membership.heartbeat_loop import PROVE_LINK_S
@@ -166,7 +166,7 @@ async def test_who_leaves_is_gone_at_once_and_names_who_leads_next(tmp_path: Pat
         await lead(one)
         for each in (one, other):
             each.heartbeats.roster_changed()
-        one.heartbeats.election.step(now_s() + 10, Ticked())
+        one.heartbeats.election.step(now_s() + 10, ElectionTicked())
         peer = one.peers.require(other.identity.node_id)
         one.heartbeats._start_beat(peer)
         await until(lambda: other.identity.node_id in one.alive())

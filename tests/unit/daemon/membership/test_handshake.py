@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.facts.facts import CycleStarted, CycleStateSet, PairingWindowSet
-from jupiterd.cluster.membership.election import Ticked
+from jupiterd.cluster.membership.election import ElectionTicked
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.links.dial_schedule import (
     FIRST_RETRY_S,
@@ -314,7 +314,7 @@ async def test_peers_reached_from_an_address_that_is_gone_are_looked_for_at_all_
 
 async def test_two_machines_with_one_key_both_fall_silent_and_say_so(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        one.heartbeats._act(one.heartbeats.election.step(now_s() + 10, Ticked()))
+        one.heartbeats._act(one.heartbeats.election.step(now_s() + 10, ElectionTicked()))
         assert one.leading is not None
         (tmp_path / "clone").mkdir()
         shutil.copy(tmp_path / "one" / "key.pem", tmp_path / "clone" / "key.pem")
@@ -323,7 +323,7 @@ async def test_two_machines_with_one_key_both_fall_silent_and_say_so(tmp_path: P
             for node, other in ((one, clone), (clone, one)):
                 assert node.observers.health.cluster_view().clone_at == str(address_of(other))
                 assert node.leading is None
-                assert node.heartbeats.election.step(now_s() + 60, Ticked()) == []
+                assert node.heartbeats.election.step(now_s() + 60, ElectionTicked()) == []
                 assert not (await greet(node, other)).is_ours
             await greet(one, one)
             assert one.replica.clones.seen_at == str(address_of(clone))

@@ -7,7 +7,7 @@ import msgpack
 import pytest
 
 from jupiterd.cluster.facts.facts import NodeRemoved
-from jupiterd.cluster.membership.election import ElectionRole, PresenceChanged, Ticked
+from jupiterd.cluster.membership.election import ElectionRole, ElectionTicked, PresenceChanged
 from jupiterd.cluster.membership.presence import BecomeLeader, PersistTerm, StepDown
 from jupiterd.cluster.membership.presence import Ticked as PresenceTicked
 from jupiterd.cluster.values.interface_kind import InterfaceKind
@@ -102,7 +102,7 @@ async def test_a_leader_without_room_for_its_term_steps_down_and_says_why(
         raise DiskFullError(f"no room for {key} {value}")
 
     async with serving(tmp_path, "one") as node:
-        won = node.heartbeats.election.step(now_s() + 10, Ticked())
+        won = node.heartbeats.election.step(now_s() + 10, ElectionTicked())
         with monkeypatch.context() as full:
             full.setattr(node.file, "set", no_room)
             node.heartbeats._act(won)
@@ -110,10 +110,10 @@ async def test_a_leader_without_room_for_its_term_steps_down_and_says_why(
             assert node.heartbeats.election.role is ElectionRole.FOLLOWER
             assert node.observers.health.cluster_view().disk_trouble == "no room for term 1"
             node.heartbeats._save_again()
-            assert node.heartbeats.election.step(now_s() + 20, Ticked()) == []
+            assert node.heartbeats.election.step(now_s() + 20, ElectionTicked()) == []
         node.heartbeats._save_again()
         assert node.observers.health.cluster_view().disk_trouble == ""
-        node.heartbeats._act(node.heartbeats.election.step(now_s() + 30, Ticked()))
+        node.heartbeats._act(node.heartbeats.election.step(now_s() + 30, ElectionTicked()))
         assert node.leading is not None
 
 
@@ -137,7 +137,7 @@ async def test_a_leader_whose_machine_slept_steps_down_at_the_first_thing_it_hea
 ) -> None:
     async with serving(tmp_path, "one") as node:
         node.heartbeats._handle(PresenceTicked())
-        node.heartbeats._act(node.heartbeats.election.step(now_s() + 10, Ticked()))
+        node.heartbeats._act(node.heartbeats.election.step(now_s() + 10, ElectionTicked()))
         assert node.leading is not None
         other = NodeId("ab" * 16)
         node.heartbeats._act(
@@ -155,7 +155,7 @@ async def test_a_node_that_fell_silent_stays_so_when_it_moves(tmp_path: Path) ->
         node.heartbeats.fall_silent()
         node.heartbeats.reset()
         node.heartbeats.reinstate()
-        assert node.heartbeats.election.step(now_s() + 10, Ticked()) == []
+        assert node.heartbeats.election.step(now_s() + 10, ElectionTicked()) == []
 
 
 async def test_no_second_beat_begins_before_the_first_is_answered(
@@ -240,7 +240,7 @@ async def test_a_leader_that_was_replaced_for_its_silence_is_not_waited_for(tmp_
         heartbeats.heard(leader, beat)
         assert leader in heartbeats.answering()
         while heartbeats.election.role is not ElectionRole.LEADER:
-            heartbeats.election.step(heartbeats.election.wake_at, Ticked())
+            heartbeats.election.step(heartbeats.election.wake_at, ElectionTicked())
         assert leader not in heartbeats.answering()
         beat.echo_s = now_s()
         heartbeats.heard(leader, beat)
@@ -253,7 +253,7 @@ async def test_an_election_that_a_removal_decides_goes_above_the_term_of_its_ent
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         one.heartbeats.roster_changed()
-        one.heartbeats.election.step(now_s() + 10, Ticked())
+        one.heartbeats.election.step(now_s() + 10, ElectionTicked())
         assert one.heartbeats.election.role is ElectionRole.ASKING
         gone = other.identity.node_id
         admissions = one.replica.state.roster.admissions_of(gone)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.membership.election import Ticked
+from jupiterd.cluster.membership.election import ElectionTicked
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.app.tasks import version_guard_of
 from jupiterd.daemon.gangs.adoption import adopted
@@ -140,7 +140,7 @@ async def test_who_has_stepped_aside_leads_no_more_and_stands_again_where_it_may
     monkeypatch.setattr(heartbeat_loop, "ASIDE_S", 0.05)  # nobody else is here to take over
     async with serving(tmp_path, "one") as one:
         election = one.heartbeats.election
-        one.heartbeats._act(election.step(now_s() + 30, Ticked()))
+        one.heartbeats._act(election.step(now_s() + 30, ElectionTicked()))
         assert one.leading is not None
         await one.heartbeats.step_aside(lambda: may_stand)
         assert one.leading is None

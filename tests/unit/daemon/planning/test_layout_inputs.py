@@ -13,7 +13,7 @@ from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.planning.engines import MLX, TORCH, EngineChoice, choose_engine
 from jupiterd.cluster.planning.layout_choice import plan_document
-from jupiterd.cluster.planning.layouts import Island, Kind, Layout
+from jupiterd.cluster.planning.layouts import Island, Layout, LayoutKind
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.cluster.values.link_quality import LinkQuality
@@ -118,7 +118,7 @@ def test_a_machine_that_was_only_measured_in_a_gang_is_faster_than_its_share() -
     summing_s = steps * 2 * (parameters * 4 / 2 / 125e6 + 0.001)
     leading = leading_of(*attempt(1, (A, B), 400_000))
     told = planned(leading, A, B)
-    alone = next(row for row in told["alternatives"] if row["layout"] == Kind.ALONE)
+    alone = next(row for row in told["alternatives"] if row["layout"] == LayoutKind.ALONE)
     assert alone["tokens_per_s"] == pytest.approx(200_000 / (40 - summing_s), abs=0.1)
 
 
@@ -135,7 +135,7 @@ def test_the_same_gang_is_predicted_what_it_did() -> None:
 def test_a_link_that_nobody_measured_takes_nothing_off_a_measured_time() -> None:
     leading = leading_of(*attempt(1, (A, B), 400_000), link=LinkQuality(InterfaceKind.ETHERNET))
     told = planned(leading, A, B)
-    alone = next(row for row in told["alternatives"] if row["layout"] == Kind.ALONE)
+    alone = next(row for row in told["alternatives"] if row["layout"] == LayoutKind.ALONE)
     assert alone["tokens_per_s"] == 200_000 / 40
     assert told["chosen"]["has_assumed_wires"] or told["alternatives"][0]["has_assumed_wires"]
 
@@ -300,7 +300,7 @@ def planned_islands(leading: TermServices, exchanges: Exchanges, *chosen: Island
         planned_layouts(leading.fleet_view, choice, shape(), plan, machines, asked), NAMES
     )
     rows = [told["chosen"], *told["alternatives"]]
-    return next(row for row in rows if row["layout"] == Kind.ISLANDS)
+    return next(row for row in rows if row["layout"] == LayoutKind.ISLANDS)
 
 
 def test_islands_are_planned_as_people_want_them_to_exchange() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.planning.cluster_file_policy import Written
+from jupiterd.cluster.planning.cluster_file_policy import ClusterFile
 from jupiterd.cycle.base.yaml_text import MAX_TEXT_BYTES
 from jupiterd.daemon.runtime.cluster_file import WrittenCluster, WrittenNode, read_cluster_file
 from jupiterd.daemon.runtime.settings import load_settings
@@ -147,7 +147,7 @@ def test_the_file_in_the_state_folder_counts_where_no_other_is_named(tmp_path: P
     assert settings.cluster.backend == "mlx"
     kept.unlink()
     settings, _ = load_settings({"state_dir": tmp_path}, {}, None)
-    assert settings.cluster == Written()
+    assert settings.cluster == ClusterFile()
 
 
 def test_one_in_config_below_the_folder_of_the_start_counts_where_the_state_folder_has_none(

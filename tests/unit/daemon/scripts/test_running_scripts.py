@@ -26,7 +26,7 @@ from jupiterd.processes.script_messages import event_from_proto, order_from_prot
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder
 from jupiterd.processes.scripts import script_supervisor
 from jupiterd.processes.scripts.events import Ended, Over, Printed
-from jupiterd.processes.scripts.record import LAUNCHES, Record
+from jupiterd.processes.scripts.record import LAUNCHES, LaunchRecord
 from jupiterd.rpc.script_pb2 import ScriptAsked, ScriptEvent, ScriptFollow, ScriptRequest
 from jupiterd.store.ledger_file import LedgerFile
 from tests.support.daemon.two_nodes import TIMEOUT_S, serving, unite
@@ -85,7 +85,7 @@ async def heard(messages: AsyncGenerator[ScriptEvent], lines: int) -> tuple[byte
 
 def launching(asker: Node) -> int:
     """Be the jupiterctl that goes on."""
-    return Record(asker.state_dir.root / LAUNCHES / ID.partition(".")[0]).hold()
+    return LaunchRecord(asker.state_dir.root / LAUNCHES / ID.partition(".")[0]).hold()
 
 
 async def test_what_it_prints_while_nobody_follows_is_caught_up_in_order_and_nothing_twice(
@@ -129,7 +129,7 @@ async def test_it_outlives_its_daemon_and_the_next_one_is_asked_for_it(tmp_path:
             said = b""
             async with asyncio.timeout(TIMEOUT_S):
                 async for event, _ in two.running_scripts.events(part, offset):
-                    part.tell("asked")
+                    part.send("asked")
                     said += event.data if isinstance(event, Printed) else b""
         assert [int(line) for line in (before + said).split()[1:]] == list(range(80))
         os.close(lock)
@@ -168,10 +168,10 @@ async def test_a_daemon_that_starts_ends_what_may_run_no_more(
 
 async def test_nobody_asks_for_it_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script_supervisor, "RECONNECT_S", 0.0)
-    from jupiterd.processes.scripts.machine_share import Description, MachineShare
+    from jupiterd.processes.scripts.machine_share import MachineShare, ShareDescription
 
     part = MachineShare(tmp_path / "abc.0")
-    part.make(Description("a", "attic", (), "/", (0,), 0.0))
+    part.make(ShareDescription("a", "attic", (), "/", (0,), 0.0))
     waits = "import time; time.sleep(300)"
     made = ScriptOrder(
         (sys.executable, "-c", waits), str(tmp_path), (RankOrder(0, {}),), cut_timeout_s=1
@@ -234,7 +234,7 @@ async def test_only_who_ordered_it_is_told_of_it(tmp_path: Path) -> None:
         with pytest.raises(NotFoundError, match="no such part"):
             await heard(call(three, two, follow(0)), lines=1)
         for process in two.running_scripts.running():
-            process.tell("end", "the test is over")
+            process.send("end", "the test is over")
         os.close(lock)
 
 

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from jupiterd.errors import DeviceBusyError
-from jupiterd.processes.device_locks import gpus_locked, held, holder_now
+from jupiterd.processes.device_locks import device_locked, gpus_locked, holder_now
 from jupiterd.processes.script import start_script
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder
 
@@ -19,9 +19,9 @@ async def test_no_gang_gets_a_gpu_of_a_script_and_no_script_that_of_a_gang(tmp_p
         assert len(locks) == 2
         assert holder_now("GPU-b", tmp_path).startswith("a script, run-1")
         with pytest.raises(DeviceBusyError, match="held by a script, run-1"):
-            async with held("GPU-a", "a gang", tmp_path):
+            async with device_locked("GPU-a", "a gang", tmp_path):
                 pass
-    async with held("GPU-a", "a gang", tmp_path):
+    async with device_locked("GPU-a", "a gang", tmp_path):
         with pytest.raises(DeviceBusyError, match="held by a gang"):
             async with gpus_locked(BOTH, "run-2", tmp_path):
                 pass

@@ -11,7 +11,7 @@ from jupiterd.errors import ConflictError
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder
 from jupiterd.processes.scripts.event_log import EventReader, EventWriter
 from jupiterd.processes.scripts.events import Ended, Ending, Over, Printed
-from jupiterd.processes.scripts.machine_share import Description, MachineShare, is_locked
+from jupiterd.processes.scripts.machine_share import MachineShare, ShareDescription, is_locked
 from jupiterd.processes.scripts.script_supervisor import ScriptSupervisor
 
 TIMEOUT_S = 20.0
@@ -21,7 +21,7 @@ WAITS = "import os, time; os.write(1, b'up'); time.sleep(300)"
 @pytest.fixture
 def part(tmp_path: Path) -> MachineShare:
     made = MachineShare(tmp_path / "abc.0")
-    made.make(Description("a", "attic", (), "/", (0,), 0.0))
+    made.make(ShareDescription("a", "attic", (), "/", (0,), 0.0))
     return made
 
 
@@ -34,7 +34,7 @@ async def test_the_reason_is_told_before_the_ranks_end(part: MachineShare, tmp_p
         keeping = asyncio.ensure_future(ScriptSupervisor(part, order(tmp_path)).keep())
         while not list(EventReader(part.folder).read()):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.02)
-        part.tell("end", "its machine's owner ended it")
+        part.send("end", "its machine's owner ended it")
         await keeping
     reason = "its machine's owner ended it"
     _, *events = EventReader(part.folder).read()

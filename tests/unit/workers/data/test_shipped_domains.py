@@ -6,7 +6,7 @@ from jupiterd.ctl.sources.domain_files import shipped_domains
 from jupiterd.cycle.domain.domain import Domain, parse_domain
 from jupiterd.workers.data.clean.clean_batch import TextRules, judge
 from jupiterd.workers.data.collectors.kinds import open_collector
-from jupiterd.workers.data.pack.hold_out import Batches, HoldOutParams, hold_out, read_before
+from jupiterd.workers.data.pack.hold_out import HoldOutParams, SourceBatches, hold_out, read_before
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter
 from tests.support.sources.domain_sources import moved, pages_of
 from tests.support.workers.collecting import collect, samples_in
@@ -43,7 +43,7 @@ def test_a_shipped_domain_keeps_its_text_and_can_be_judged(domain, tmp_path, see
             for sample in kept:
                 writer.add(sample)
     counts, told = hold_out(
-        Batches([clean], []),
+        SourceBatches([clean], []),
         read_before(None, None),
         HoldOutParams(domain.holdout_rules(), domain.language),
         tmp_path / "parts",

@@ -13,7 +13,7 @@ from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
 from jupiterd.cycle.holdout.verdict_check import Found
 from jupiterd.workers.data.clean.clean_batch import TextRules, clean
 from jupiterd.workers.data.collectors.kinds import open_collector
-from jupiterd.workers.data.pack.hold_out import Batches, Before, HoldOutParams, hold_out
+from jupiterd.workers.data.pack.hold_out import Before, HoldOutParams, SourceBatches, hold_out
 from jupiterd.workers.data.survey import survey_sample
 from jupiterd.workers.data.survey.survey_sources import survey
 from jupiterd.workers.samples.sample_file import read_samples
@@ -54,13 +54,15 @@ def foretold(sources, language, rules) -> Found:
 
 def done(tmp_path, sources, language, rules) -> Found:
     """Do what a cycle does: read, clean and part."""
-    batches = Batches([], [])
+    batches = SourceBatches([], [])
     for number, each in enumerate(sources):
         source = TypeAdapter(DataSource).validate_python(each)
         out = tmp_path / str(number)
         collect(open_collector(source), out, replace(PARAMS, language=language, source=source.name))
         clean([out / "documents"], out, TextRules(language))
-        batches = Batches([*batches.clean, out / "clean"], [*batches.dropped, out / "dropped"])
+        batches = SourceBatches(
+            [*batches.clean, out / "clean"], [*batches.dropped, out / "dropped"]
+        )
     params = HoldOutParams(rules, language, needs_verdict=False)
     hold_out(batches, Before(), params, tmp_path / "out")
     clean_ones = [sample for folder in batches.clean for sample in read_samples(folder)]

@@ -14,7 +14,7 @@ from jupiterd.cycle.gate.verdict import decide  # noqa: E402
 from jupiterd.cycle.generation.completions import COMPLETIONS_FILE, read_completions  # noqa: E402
 from jupiterd.errors import CorruptArtifactError  # noqa: E402
 from jupiterd.protocol.frames import TaskFinished  # noqa: E402
-from jupiterd.workers.evaluate.documents import Limits  # noqa: E402
+from jupiterd.workers.evaluate.documents import ScoringLimits  # noqa: E402
 from jupiterd.workers.evaluate.language_model import PLAIN_HEADS, LanguageModel  # noqa: E402
 from jupiterd.workers.evaluate.saved_nats import SavedNats  # noqa: E402
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
@@ -139,7 +139,7 @@ def held_out_inputs(tmp_path, model_dir, **others):
 
 
 def test_all_are_scored_over_the_same_bytes(model_dir, other_dir, tmp_path):
-    params = ScoreParams(0, 1, Limits(10, 4096, 5))
+    params = ScoreParams(0, 1, ScoringLimits(10, 4096, 5))
     alone = score(held_out_inputs(tmp_path / "a", model_dir), params).documents
     told: list[tuple[int, int, str]] = []
     paired = score(
@@ -163,18 +163,23 @@ def test_a_model_that_was_scored_before_is_scored_no_more(model_dir, other_dir, 
     base = tmp_path / ("b" * 64)  # as a store names the folders of artifacts
     shutil.copytree(other_dir, base)
     inputs = held_out_inputs(tmp_path, model_dir, base=base)
-    params, kept = ScoreParams(0, 1, Limits(10, 4096, 5)), SavedNats(tmp_path / "kept", "torch")
-    first = score(inputs, params, kept=kept).documents
+    params, kept = (
+        ScoreParams(0, 1, ScoringLimits(10, 4096, 5)),
+        SavedNats(tmp_path / "kept", "torch"),
+    )
+    first = score(inputs, params, saved_nats=kept).documents
     (base / "model.safetensors").unlink()
-    assert score(inputs, params, kept=kept).documents == first
+    assert score(inputs, params, saved_nats=kept).documents == first
     assert all(math.isfinite(row.base_nats) for row in first)
-    elsewhere = score(inputs, params, kept=SavedNats(tmp_path / "kept", "mlx")).documents
+    elsewhere = score(inputs, params, saved_nats=SavedNats(tmp_path / "kept", "mlx")).documents
     assert {row.base_nats for row in elsewhere} == {math.inf}, "another engine has its own scores"
 
 
 def test_gaps_are_filled_and_texts_written_where_that_is_asked(model_dir, other_dir, tmp_path):
     inputs = held_out_inputs(tmp_path, model_dir, incumbent=other_dir, generator=other_dir)
-    params = ScoreParams(0, 1, Limits(10, 4096, 5), language="code:python", completions=4, seed=9)
+    params = ScoreParams(
+        0, 1, ScoringLimits(10, 4096, 5), language="code:python", completions=4, seed=9
+    )
     first, second = (score(inputs, params) for _ in range(2))
     assert first == second, "a seed decides what is written"
     assert len(first.cloze) == 10
@@ -191,7 +196,9 @@ def test_gaps_are_filled_and_texts_written_where_that_is_asked(model_dir, other_
 
 def test_each_text_that_is_written_is_told_as_a_step_of_its_own(model_dir, other_dir, tmp_path):
     inputs = held_out_inputs(tmp_path, model_dir, incumbent=other_dir, generator=other_dir)
-    params = ScoreParams(0, 1, Limits(10, 4096, 5), language="code:python", completions=4, seed=9)
+    params = ScoreParams(
+        0, 1, ScoringLimits(10, 4096, 5), language="code:python", completions=4, seed=9
+    )
     told: list[tuple[int, int, str]] = []
     score(inputs, params, lambda *so_far: told.append(so_far))
     assert told[0] == (0, 28, "texts"), "ten documents under two models, and four texts of each"
@@ -204,7 +211,7 @@ def test_a_candidate_that_does_not_load_is_scored_as_broken(model_dir, tmp_path)
     save_tokenizer(train_tokenizer(TRAINING, 300), broken)
     (broken / "config.json").write_text("{}")
     inputs = held_out_inputs(tmp_path, broken, incumbent=model_dir, generator=model_dir)
-    params = ScoreParams(0, 1, Limits(10, 4096, 5), language="code:python", completions=4)
+    params = ScoreParams(0, 1, ScoringLimits(10, 4096, 5), language="code:python", completions=4)
     found = score(inputs, params)
     assert found.sanity is not None
     assert not found.sanity.loads
@@ -218,7 +225,7 @@ def test_a_model_beside_itself_is_never_promoted(model_dir, tmp_path):
     """A planted A/A candidate: the same weights in another folder, scored by themselves."""
     twin = shutil.copytree(model_dir, tmp_path / "twin")
     inputs = held_out_inputs(tmp_path, twin, incumbent=model_dir, generator=model_dir)
-    found = score(inputs, ScoreParams(0, 1, Limits(10, 4096, 5), language="code:python"))
+    found = score(inputs, ScoreParams(0, 1, ScoringLimits(10, 4096, 5), language="code:python"))
     settings = GateSettings(0.05, 0.0, 0.02, 10, 5)
     verdict = decide(found.documents, settings, 1, Findings(None, found.cloze))
     assert verdict.decision is Decision.HOLD

@@ -14,7 +14,7 @@ torch.set_num_threads(1)
 
 from jupiterd.errors import CorruptArtifactError, UnknownModelError  # noqa: E402
 from jupiterd.workers.evaluate import mlx_language_model  # noqa: E402
-from jupiterd.workers.evaluate.documents import Limits  # noqa: E402
+from jupiterd.workers.evaluate.documents import ScoringLimits  # noqa: E402
 from jupiterd.workers.evaluate.language_model import LanguageModel  # noqa: E402
 from jupiterd.workers.evaluate.mlx_language_model import MlxLanguageModel  # noqa: E402
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
@@ -134,7 +134,7 @@ def test_a_piece_is_scored_by_the_engine_that_the_node_has(tmp_path: Path) -> No
     kept = write(tmp_path / "k", [real(text) for text in TRAINING])
     holdout = write(tmp_path / "h", [real(text, f"m{n}") for n, text in enumerate(TEXTS)])
     inputs = ScoreInputs(folder, None, [kept], [holdout])
-    limits = Limits(10, 4096, 5)
+    limits = ScoringLimits(10, 4096, 5)
     on_torch, on_mlx = (
         score(inputs, ScoreParams(0, 1, limits, completions=2, seed=3, engine=engine))
         for engine in (TORCH, MLX)

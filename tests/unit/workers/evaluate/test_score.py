@@ -10,7 +10,7 @@ from jupiterd.cycle.gate.scores import GENERAL, DocumentScore
 from jupiterd.cycle.phases.evaluate import GENERAL_TEXT
 from jupiterd.errors import CorruptArtifactError, EmptySourceError, UsageError
 from jupiterd.workers.evaluate.byte_model import count_bytes
-from jupiterd.workers.evaluate.documents import Limits, choose_documents, cut_text
+from jupiterd.workers.evaluate.documents import ScoringLimits, choose_documents, cut_text
 from jupiterd.workers.evaluate.general_text import general_documents
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score
 from jupiterd.workers.evaluate.score_file import read_folders, write_scores
@@ -18,7 +18,7 @@ from jupiterd.workers.evaluate.score_table import count_tokens
 from jupiterd.workers.evaluate.windows import Window, batches_of, windows_of
 from tests.support.workers.data_material import function, real, synthetic, write
 
-LIMITS = Limits(min_document_bytes=50, max_document_bytes=200, max_cluster_documents=3)
+LIMITS = ScoringLimits(min_document_bytes=50, max_document_bytes=200, max_cluster_documents=3)
 
 
 # Which documents

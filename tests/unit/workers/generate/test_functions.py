@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.workers.generate.functions import Opening, completed, ends_function, openings
+from jupiterd.workers.generate.functions import FunctionOpening, completed, ends_function, openings
 
 PLAIN = '''\
 def mean(numbers):
@@ -72,7 +72,7 @@ def test_a_method_loses_its_outer_indentation():
     assert text.endswith("\n    return None\n")
 
 
-OPENING = Opening("def f(a):\n    b = a\n   ", 0)
+OPENING = FunctionOpening("def f(a):\n    b = a\n   ", 0)
 
 
 @pytest.mark.parametrize(

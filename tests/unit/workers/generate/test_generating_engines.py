@@ -33,21 +33,21 @@ def texts(engine: Any, sampling: Sampling, seed: int = 0) -> list[str]:
 def test_a_checkpoint_says_the_same_on_both_engines(kind: str, tmp_path: Path):
     """transformers 5 writes the rotary base where mlx-lm doesn't look for it."""
     pytest.importorskip("mlx_lm")
-    from jupiterd.workers.generate.mlx_engine import MlxEngine
+    from jupiterd.workers.generate.mlx_engine import MlxWritingEngine
 
     folder = write_model(tmp_path / kind, kind)
     assert "rope_theta" not in json.loads((folder / "config.json").read_text())
     on_torch = texts(TransformersEngine(folder), GREEDY)
-    assert texts(MlxEngine(folder), GREEDY) == on_torch
+    assert texts(MlxWritingEngine(folder), GREEDY) == on_torch
     assert len(set(on_torch)) > 1
 
 
 @pytest.mark.mlx
 def test_mlx_draws_by_the_seeds(tmp_path: Path):
     pytest.importorskip("mlx_lm")
-    from jupiterd.workers.generate.mlx_engine import MlxEngine
+    from jupiterd.workers.generate.mlx_engine import MlxWritingEngine
 
-    engine = MlxEngine(write_model(tmp_path / "m", "qwen3"))
+    engine = MlxWritingEngine(write_model(tmp_path / "m", "qwen3"))
     assert texts(engine, WARM, 1) == texts(engine, WARM, 1)
     assert texts(engine, WARM, 1) != texts(engine, WARM, 2)
 
@@ -55,22 +55,22 @@ def test_mlx_draws_by_the_seeds(tmp_path: Path):
 @pytest.mark.mlx
 def test_a_tiny_nucleus_leaves_the_likeliest_alone_on_mlx_too(tmp_path: Path):
     pytest.importorskip("mlx_lm")
-    from jupiterd.workers.generate.mlx_engine import MlxEngine
+    from jupiterd.workers.generate.mlx_engine import MlxWritingEngine
 
-    engine = MlxEngine(write_model(tmp_path / "m", "qwen3"))
+    engine = MlxWritingEngine(write_model(tmp_path / "m", "qwen3"))
     assert texts(engine, Sampling(12, 1.0, 1e-6)) == texts(engine, GREEDY)
 
 
 @pytest.mark.mlx
 def test_what_mlx_does_not_know_is_told(tmp_path: Path):
     pytest.importorskip("mlx_lm")
-    from jupiterd.workers.generate.mlx_engine import MlxEngine
+    from jupiterd.workers.generate.mlx_engine import MlxWritingEngine
 
     folder = write_model(tmp_path / "m", "llama")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "unheard_of"}))
     with pytest.raises(UnknownModelError, match="not supported"):
-        MlxEngine(folder)
+        MlxWritingEngine(folder)
 
 
 def test_a_model_with_a_chat_template_is_talked_to(tmp_path: Path):
@@ -139,9 +139,9 @@ def engine_of(kind: str, folder: Path) -> Any:
     if kind == "torch":
         return TransformersEngine(folder)
     pytest.importorskip("mlx_lm")
-    from jupiterd.workers.generate.mlx_engine import MlxEngine
+    from jupiterd.workers.generate.mlx_engine import MlxWritingEngine
 
-    return MlxEngine(folder)
+    return MlxWritingEngine(folder)
 
 
 def test_a_prompt_leaves_room_for_its_answer(tmp_path: Path):

@@ -9,7 +9,7 @@ import pytest
 
 from jupiterd.cycle.domain.generator import Generator
 from jupiterd.cycle.generation.generation_options import TRIED
-from jupiterd.cycle.templates.prompt import Prompt, Written
+from jupiterd.cycle.templates.prompt import Prompt, WrittenAnswer
 from jupiterd.errors import (
     GeneratorRefusedError,
     GeneratorUnreachableError,
@@ -19,7 +19,7 @@ from jupiterd.protocol.frames import TaskFinished
 from jupiterd.store.sample_lookup import stored_drop_rows
 from jupiterd.workers.generate import samples, server_client
 from jupiterd.workers.generate.engine import Request, Sampling
-from jupiterd.workers.generate.server_client import Patience
+from jupiterd.workers.generate.server_client import ServerPatience
 from jupiterd.workers.generate.server_engine import ServerEngine
 from jupiterd.workers.samples.sample_file import SampleWriter, read_samples
 from tests.support.workers.answering_server import (
@@ -38,7 +38,9 @@ from tests.unit.cycle.templates.test_answers import FAQ, PASSAGE
 
 pytestmark = pytest.mark.net
 
-HASTY = Patience(tries=3, silent_s=5.0, first_pause_s=0.01, longest_pause_s=0.1, most_rejected=3)
+HASTY = ServerPatience(
+    tries=3, silent_s=5.0, first_pause_s=0.01, longest_pause_s=0.1, most_rejected=3
+)
 SAMPLING = Sampling(max_tokens=50, temperature=0.7, top_p=0.9)
 
 
@@ -47,7 +49,7 @@ def engine_at(served: Answering, **changes: Any) -> ServerEngine:
     return ServerEngine(Generator("t", url=served.url, model="tiny"), **fields)
 
 
-def ask(engine: ServerEngine, count: int = 1) -> list[Written]:
+def ask(engine: ServerEngine, count: int = 1) -> list[WrittenAnswer]:
     requests = [Request(Prompt(f"prompt {number}", ""), number) for number in range(count)]
     found = dict(engine.write(requests, SAMPLING))
     return [found[number] for number in range(count)]
@@ -56,8 +58,8 @@ def ask(engine: ServerEngine, count: int = 1) -> list[Written]:
 def test_an_answer_comes_with_its_tokens_and_whether_it_is_whole():
     with answering(lambda _, n: answer(f"said {n}", "length" if n else "stop", 7)) as served:
         engine = engine_at(served, key="secret")
-        assert ask(engine) == [Written("said 0", 7, is_whole=True)]
-        assert ask(engine) == [Written("said 1", 7, is_whole=False)]
+        assert ask(engine) == [WrittenAnswer("said 0", 7, is_whole=True)]
+        assert ask(engine) == [WrittenAnswer("said 1", 7, is_whole=False)]
     assert served.asked[0] == {
         "model": "tiny", "messages": [{"role": "user", "content": "prompt 0"}], "max_tokens": 50,
         "temperature": 0.7, "top_p": 0.9, "seed": 0,
@@ -131,7 +133,7 @@ def test_an_endless_answer_is_not_read_to_its_end():
 
 def test_a_server_that_is_silent_is_told():
     late = threading.Event()
-    quick = Patience(tries=2, silent_s=0.1, first_pause_s=0.01)
+    quick = ServerPatience(tries=2, silent_s=0.1, first_pause_s=0.01)
 
     def reply(_: dict[str, Any], __: int):
         late.wait(5.0)
@@ -216,7 +218,7 @@ def test_an_answer_that_comes_in_pieces_is_put_together_and_its_tokens_are_told(
     with answering(lambda *_: Streamed([*events, usage, END])) as served:
         engine = engine_at(served)
         found = dict(engine.write([Request(Prompt("p", ""), 1)], SAMPLING, counts.append))
-    assert found[0] == Written("So it is.", 9, is_whole=True)
+    assert found[0] == WrittenAnswer("So it is.", 9, is_whole=True)
     assert sum(counts) == 3
 
 
@@ -238,7 +240,7 @@ def test_a_stream_that_breaks_off_is_no_answer(events: list[bytes], message: str
 
 def test_a_stream_that_was_cut_at_its_greatest_length_says_so():
     with answering(lambda *_: Streamed([piece("So", "length"), END])) as served:
-        assert ask(engine_at(served)) == [Written("So", 0, is_whole=False)]
+        assert ask(engine_at(served)) == [WrittenAnswer("So", 0, is_whole=False)]
 
 
 def test_a_server_that_answers_one_after_another_is_waited_for_however_long_its_queue_is():

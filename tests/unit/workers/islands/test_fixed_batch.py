@@ -17,19 +17,19 @@ from jupiterd.workers.train.torch.attention import FlashAttention, TorchAttentio
 from jupiterd.workers.train.torch.qwen3 import Norm, Qwen3
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.train.torch.torch_model import last_logits, make_model, without_flash
-from jupiterd.workers.training_engine import Engine, Tensors
+from jupiterd.workers.training_engine import Tensors, TrainingEngine
 from tests.support.workers.tiny_engine import tiny_engine, tiny_plan
 from tests.support.workers.tiny_run import SEQ_LEN, VOCAB, tiny_shape
 
 STEP = "step 3"
 
 
-def mlx_engine(shape: ModelShape | None = None, **changes: Any) -> Engine:
+def mlx_engine(shape: ModelShape | None = None, **changes: Any) -> TrainingEngine:
     pytest.importorskip("mlx.core")
-    from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+    from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
     from jupiterd.workers.train.mlx.ring import Ring
 
-    return MlxEngine(shape or tiny_shape(), tiny_plan(**changes), 0, Ring(0, 1))
+    return MlxTrainingEngine(shape or tiny_shape(), tiny_plan(**changes), 0, Ring(0, 1))
 
 
 def weights() -> Tensors:
@@ -39,7 +39,7 @@ def weights() -> Tensors:
     return {name: each * (1.0 if each.ndim == 1 else 6.0) for name, each in drawn.items()}
 
 
-def told(engine: Engine, given: Tensors) -> bytes:
+def told(engine: TrainingEngine, given: Tensors) -> bytes:
     batch = FixedBatch(engine, SEQ_LEN)
     batch.pass_through(STEP, given)
     return batch.logits_at(STEP)

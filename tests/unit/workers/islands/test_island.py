@@ -8,10 +8,10 @@ import pytest
 from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.compression import Kind
 from jupiterd.workers.islands.flat import Vector
-from jupiterd.workers.islands.island import Island
+from jupiterd.workers.islands.island import IslandView
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.tokens.shards import ShardSet
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from tests.support.workers.tiny_engine import BATCH, tiny_engine, tiny_plan
 from tests.support.workers.tiny_run import make_inputs
 
@@ -27,9 +27,9 @@ class Two:
     def __init__(self, folder: Path, settings: OuterSettings, kind: Kind) -> None:
         shards = ShardSet(Path(make_inputs(folder)["shards"]))
         self.engines = [tiny_engine(), tiny_engine()]
-        self.islands = [Island(engine, kind) for engine in self.engines]
+        self.islands = [IslandView(engine, kind) for engine in self.engines]
         self.settings = settings
-        self.batches = [Batches(shards, "s", 2 * BATCH, 2, rank, 2) for rank in range(2)]
+        self.batches = [RankBatches(shards, "s", 2 * BATCH, 2, rank, 2) for rank in range(2)]
 
     def train(self, step: int) -> None:
         for engine, batches in zip(self.engines, self.batches, strict=True):
@@ -43,7 +43,7 @@ class Two:
             island.take(island.merged(pseudo_gradients, [1, 1], self.settings))
 
 
-def pseudo_gradient(island: Island) -> Vector:
+def pseudo_gradient(island: IslandView) -> Vector:
     return island.base - island.end()
 
 
@@ -106,8 +106,8 @@ def test_weights_in_bf16_lose_nothing_to_rounding_when_islands_meet(tmp_path: Pa
     shards = ShardSet(Path(make_inputs(tmp_path)["shards"]))
     plan = tiny_plan(weights="bf16", precision="bf16")
     engine = tiny_engine(plan)
-    island = Island(engine, "fp32")
-    engine.step(list(Batches(shards, "s", BATCH, 2).at(0)), RATE)
+    island = IslandView(engine, "fp32")
+    engine.step(list(RankBatches(shards, "s", BATCH, 2).at(0)), RATE)
     island.take(island.merged([island.packer.packed(pseudo_gradient(island))], [1], NESTEROV))
     wanted = island.layout.tensors(island.state.weights)
     for name, rounded in engine.weights().items():

@@ -20,7 +20,7 @@ from jupiterd.protocol.frames import (
 )
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.tokens.shards import ShardSet
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from tests.support.workers.gangs import Gangs, meeting_of
 from tests.support.workers.island_threads import Island
 from tests.support.workers.outer_leader import OuterLeader, Rank, digests
@@ -86,7 +86,7 @@ def readings(ranks: Sequence[Rank], island: str, name: str) -> list[float]:
 def alone(inputs: dict[str, str], plan: TrainPlan) -> list[float]:
     """Train on the same batches in this process; return the losses."""
     engine, schedule = tiny_engine(plan), plan.schedule()
-    batches = Batches(ShardSet(Path(inputs["shards"])), f"{plan.seed}/round 1", BATCH, 2)
+    batches = RankBatches(ShardSet(Path(inputs["shards"])), f"{plan.seed}/round 1", BATCH, 2)
     return [
         engine.step(list(batches.at(step * BATCH)), schedule.learning_rate(step))[0]
         for step in range(plan.steps)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from jupiterd.workers.islands.compression import Whole
-from jupiterd.workers.islands.flat import Layout
+from jupiterd.workers.islands.flat import FlatLayout
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
 
 SIZE = 1000
@@ -48,7 +48,7 @@ def test_without_a_way_nothing_changes():
 
 def test_weights_become_one_vector_and_are_the_same_again():
     tensors = {"b": drawn(1).reshape(10, 100), "a": drawn(2)[:7], "c": drawn(3)[:1].reshape(())}
-    layout = Layout.of(tensors)
+    layout = FlatLayout.of(tensors)
     found = layout.tensors(layout.flat(tensors))
     assert layout.size == 1008
     assert list(found) == ["a", "b", "c"]

@@ -17,7 +17,7 @@ from jupiterd.protocol.frames import (
 )
 from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers import link
-from jupiterd.workers.islands.island import Island as OuterIsland
+from jupiterd.workers.islands.island import IslandView as OuterIsland
 from jupiterd.workers.train.checkpoints.checkpoint import load_state
 from jupiterd.workers.train.island import outer_rounds
 from jupiterd.workers.train.island.saved_island import SavedIsland

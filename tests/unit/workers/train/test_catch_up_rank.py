@@ -14,7 +14,7 @@ from jupiterd.daemon.gangs import surviving_states
 from jupiterd.errors import StateNotFetchedError
 from jupiterd.workers.train import catch_up_rank
 from jupiterd.workers.train.catch_up_rank import MOST_STEPS, CatchUpRank
-from jupiterd.workers.training_engine import Engine, Gradients
+from jupiterd.workers.training_engine import Gradients, TrainingEngine
 from tests.support.workers.gangs import Gangs, plan_of
 
 BEGUN, STEPS = 10, 40
@@ -109,7 +109,7 @@ class Post:
 
 
 def late(engine: Counting, post: Post, load: Callable[[Path], None]) -> CatchUpRank:
-    return CatchUpRank(cast("Engine", engine), post, load, is_late=True)
+    return CatchUpRank(cast("TrainingEngine", engine), post, load, is_late=True)
 
 
 def test_the_steps_that_were_missed_are_taken_once_with_their_own_rates() -> None:

@@ -16,10 +16,10 @@ from jupiterd.cycle.training.plan import ModelShape, shape_of_config
 from jupiterd.errors import UsageError
 from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
 from jupiterd.workers.tokens.tokenizer import tokenizer_hash
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.job import read_job
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
-from jupiterd.workers.train.torch.torch_model import LanguageModel, make_model
+from jupiterd.workers.train.torch.torch_model import CausalModel, make_model
 from jupiterd.workers.training_engine import MicroBatch
 from tests.support.workers.tiny_engine import BATCH, tiny_engine, tiny_plan, train
 from tests.support.workers.tiny_run import (
@@ -35,8 +35,8 @@ APART = tiny_plan(document_masks="on")
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, LanguageModel]:
-    return {name: cast("LanguageModel", make_model(shape_of(name), 1).eval()) for name in MASKED}
+def models() -> dict[str, CausalModel]:
+    return {name: cast("CausalModel", make_model(shape_of(name), 1).eval()) for name in MASKED}
 
 
 def shape_of(name: str) -> ModelShape:
@@ -52,7 +52,7 @@ def shape_of(name: str) -> ModelShape:
 @settings(max_examples=25)
 @given(lengths=st.lists(st.integers(1, 6), min_size=2, max_size=6), seed=st.integers(0, 99))
 def test_other_words_in_one_document_change_nothing_in_the_others(
-    models: dict[str, LanguageModel], name: str, lengths: list[int], seed: int
+    models: dict[str, CausalModel], name: str, lengths: list[int], seed: int
 ):
     model, rng = models[name], np.random.default_rng(seed)
     documents = np.repeat(np.arange(len(lengths)), lengths)[:SEQ_LEN]
@@ -89,8 +89,8 @@ def test_the_losses_of_a_document_are_those_it_has_alone_after_an_end_mark():
 
 def test_a_batch_says_which_document_each_input_is_of(tmp_path: Path):
     shards = ShardSet(Path(make_inputs(tmp_path)["shards"]))
-    (batch,) = Batches(shards, "s", 4, 4, documents_apart=True).at(0)
-    plain = next(Batches(shards, "s", 4, 4).at(0))
+    (batch,) = RankBatches(shards, "s", 4, 4, documents_apart=True).at(0)
+    plain = next(RankBatches(shards, "s", 4, 4).at(0))
     assert np.array_equal(batch.inputs, plain.inputs)
     assert batch.documents is not None
     assert batch.documents.shape == batch.inputs.shape
@@ -103,7 +103,7 @@ def test_a_batch_says_which_document_each_input_is_of(tmp_path: Path):
 
 def apart_losses(shards: Path, micro_batch: int) -> list[float]:
     engine, rate = tiny_engine(APART), 1e-2
-    batches = Batches(ShardSet(shards), "s", BATCH, micro_batch, documents_apart=True)
+    batches = RankBatches(ShardSet(shards), "s", BATCH, micro_batch, documents_apart=True)
     return [engine.step(list(batches.at(n * BATCH)), rate)[0] for n in range(6)]
 
 
@@ -117,7 +117,7 @@ def test_micro_batches_change_nothing_and_the_masks_do(tmp_path: Path):
 def test_layers_that_are_computed_twice_see_the_same(tmp_path: Path):
     shards = Path(make_inputs(tmp_path)["shards"])
     saving = tiny_engine(tiny_plan(document_masks="on", gradient_checkpointing="on"))
-    batches = Batches(ShardSet(shards), "s", BATCH, 2, documents_apart=True)
+    batches = RankBatches(ShardSet(shards), "s", BATCH, 2, documents_apart=True)
     found = [saving.step(list(batches.at(n * BATCH)), 1e-2)[0] for n in range(6)]
     assert found == pytest.approx(apart_losses(shards, 2), abs=1e-6)
 

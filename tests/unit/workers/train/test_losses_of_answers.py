@@ -14,10 +14,10 @@ from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.workers.data.pack.prepare_dataset import prepare
 from jupiterd.workers.tokens.shards import ShardSet
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
-from jupiterd.workers.training_engine import BETAS, EPSILON, Engine, MicroBatch, is_decayed
+from jupiterd.workers.training_engine import BETAS, EPSILON, MicroBatch, TrainingEngine, is_decayed
 from tests.support.workers.chat_material import (
     chat_tokenizer,
     ids_of,
@@ -57,18 +57,18 @@ def prepared(folder: Path) -> tuple[Any, Rows]:
     return tokenizer, rows
 
 
-def batches(folder: Path, micro_batch: int = BATCH) -> Batches:
+def batches(folder: Path, micro_batch: int = BATCH) -> RankBatches:
     shards = ShardSet(folder / "shards", SEQ_LEN)
     assert shards.sequences == 24
-    return Batches(shards, "s", BATCH, micro_batch, documents_apart=True)
+    return RankBatches(shards, "s", BATCH, micro_batch, documents_apart=True)
 
 
-def losses(engine: Engine, data: Batches) -> list[float]:
+def losses(engine: TrainingEngine, data: RankBatches) -> list[float]:
     engine.begin(has_same_weights=True)
     return [engine.step(list(data.at(step * BATCH)), RATE)[0] for step in range(STEPS)]
 
 
-def given_to(data: Batches) -> Iterator[list[int]]:
+def given_to(data: RankBatches) -> Iterator[list[int]]:
     """Yield the rows of each step's batch, one after the other."""
     for step in range(STEPS):
         for batch in data.at(step * BATCH):
@@ -85,7 +85,7 @@ def labels_of(tokenizer: Any, rows: Rows) -> dict[tuple[int, ...], list[int]]:
     return found
 
 
-def of_transformers(engine: TorchEngine, data: Batches, labels: Any) -> list[float]:
+def of_transformers(engine: TorchEngine, data: RankBatches, labels: Any) -> list[float]:
     """Train transformers' own model from the same weights; return the loss of each step."""
     model: Any = AutoModelForCausalLM.from_config(engine.config)
     weights = {name: torch.from_numpy(values) for name, values in engine.weights().items()}
@@ -159,11 +159,11 @@ def test_losses_on_mlx_are_those_of_torch_and_of_mlx_lm_with_masked_prompts(tmp_
     from mlx_lm.tuner.datasets import CompletionsDataset
     from mlx_lm.tuner.trainer import default_loss
 
-    from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+    from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
     from jupiterd.workers.train.mlx.ring import Ring
 
     tokenizer, rows = prepared(tmp_path)
-    engine = MlxEngine(shape(), plan(document_masks="on"), 0, Ring(0, 1))
+    engine = MlxTrainingEngine(shape(), plan(document_masks="on"), 0, Ring(0, 1))
     reference = torch_engine()
     reference.load_weights(engine.weights())
     wanted = losses(reference, batches(tmp_path))

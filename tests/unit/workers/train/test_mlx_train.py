@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.processes.environment import worker_environment
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.checkpoints.checkpoint import load_weights
 from jupiterd.workers.train.job import read_job
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
@@ -108,7 +108,7 @@ def torch_losses(inputs: dict[str, str], folder: Path) -> list[float]:
     job = read_job(task, 1)
     found: list[StepDone] = []
     engine = TorchEngine(job.shape, job.plan, job.end_token, ProcessGroup(0, 1), "cpu")
-    batches = Batches(job.shards, f"{job.plan.seed}/round 1", 6, 2)
+    batches = RankBatches(job.shards, f"{job.plan.seed}/round 1", 6, 2)
     TrainingLoop(engine, job.plan, batches, lambda: False, found.append).run(0)
     return [done.loss for done in found]
 

@@ -21,7 +21,7 @@ from jupiterd.cluster.facts.facts import (
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.ctl.output.data_lines import audit_lines
-from jupiterd.cycle.islands.outer_orders import Member, Training, first_orders, next_order
+from jupiterd.cycle.islands.outer_orders import Member, OuterTraining, first_orders, next_order
 from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.cycle.runs.run_phases import evaluation_id
 from jupiterd.cycle.training.schedule import Schedule
@@ -265,7 +265,7 @@ async def test_data_sets_are_listed_with_how_far_they_are(tmp_path: Path) -> Non
 
 def island_line(*, is_over: bool = False) -> list[Fact]:
     """Two rounds of two islands; the second island's way of the first came too late."""
-    run = Training(Schedule(1.0, 20, 0, 0), 4)
+    run = OuterTraining(Schedule(1.0, 20, 0, 0), 4)
     members = (Member("a" * 16), Member("b" * 16))
     (first,) = first_orders(run, members, 10)
     closing = Closing(("a" * 16,), (10 * 2 * SEQ_LEN,), (), ("b" * 16,))

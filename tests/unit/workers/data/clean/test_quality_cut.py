@@ -11,7 +11,7 @@ from jupiterd.cycle.domain.domain import Quality
 from jupiterd.cycle.rounds.phase_summary import UNJUDGED_COUNT
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.drops import read_drops
-from jupiterd.workers.data.dedup.merge_batches import Batches, unite
+from jupiterd.workers.data.dedup.merge_batches import RoundBatches, unite
 from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.cycle.prose import word
 from tests.support.workers.data_material import files_of, real, run_worker, synthetic, write
@@ -62,7 +62,7 @@ def do(tmp_path, samples, quality=BOOKS, cuts=1, holdout=(), purged=()):
         for cut in range(cuts)
     ]
     held_out = write(tmp_path / "holdout", [real(text) for text in holdout])
-    found = Batches(batches, [], [held_out], Purge(purged))
+    found = RoundBatches(batches, [], [held_out], Purge(purged))
     return unite(found, tmp_path / "out", "en", quality=quality)
 
 

@@ -258,9 +258,9 @@ def test_an_unchanged_file_keeps_its_sample_and_is_not_parsed_again(notes, tmp_p
     (notes / "b.md").write_text("note")
     gather(notes, tmp_path / "one")
     (notes / "b.md").write_text("note, changed")
-    asked, ask = [], Extractor._asked
+    asked, ask = [], Extractor._request
     monkeypatch.setattr(
-        Extractor, "_asked", lambda self, order: asked.append(order["name"]) or ask(self, order)
+        Extractor, "_request", lambda self, order: asked.append(order["name"]) or ask(self, order)
     )
     gather(notes, tmp_path / "two", before=tmp_path / "one")
     assert asked == ["b.md"]

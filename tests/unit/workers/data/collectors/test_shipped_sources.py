@@ -8,7 +8,7 @@ from jupiterd.cycle.domain.data_sources import FeedSource, JsonlSource, WebSourc
 from jupiterd.workers.data.clean.clean_batch import TextRules, judge
 from jupiterd.workers.data.collectors.feed import Feeds
 from jupiterd.workers.data.collectors.jsonl import Jsonl
-from jupiterd.workers.data.collectors.web import Site
+from jupiterd.workers.data.collectors.web import CrawledSite
 from tests.support.workers.collecting import collect, samples_in
 from tests.support.workers.local_site import serving
 
@@ -63,7 +63,7 @@ def test_a_page_of_a_textbook_in_a_wiki_is_kept_without_its_navigation(site, tmp
     source = WebSource(
         kind="web", urls=(f"{site.url}/wiki/Bonds",), delay_s=0.0, allow_private_addresses=True
     )
-    collect(Site(source), tmp_path)
+    collect(CrawledSite(source), tmp_path)
     assert reasons(tmp_path, "en") == [None]
     (sample,) = samples_in(tmp_path)
     assert "constant of dissociation" in sample.text

@@ -15,7 +15,7 @@ from jupiterd.errors import EmptySourceError, SourceUnreachableError, WorkStoppe
 from jupiterd.protocol.frames import Progressed
 from jupiterd.workers.data.collect import collect_source as collecting
 from jupiterd.workers.data.collect.collect_source import Places
-from jupiterd.workers.data.collectors.web import Site
+from jupiterd.workers.data.collectors.web import CrawledSite
 from jupiterd.workers.data.crawl import allowed_addresses
 from jupiterd.workers.data.crawl.fetcher import Fetcher, Manners
 from jupiterd.workers.data.skips import UnreadableError
@@ -46,7 +46,7 @@ def source(site, *paths, **changes):
 
 def gather(site, output, *paths, before=None, **changes):
     """Collect the site; return the counts."""
-    return collect(Site(source(site, *paths, **changes)), output, before=before)
+    return collect(CrawledSite(source(site, *paths, **changes)), output, before=before)
 
 
 def paths_in(site, output):
@@ -113,7 +113,9 @@ def test_a_purged_address_is_never_asked_again_nor_what_leads_there_taken(site, 
     gather(site, tmp_path / "before")
     site.asked.clear()
     params = replace(PARAMS, purged=(f"{site.url}/a", "mine-too", f"{site.url}/deep"))
-    counts = collect(Site(source(site)), tmp_path / "out", params, before=tmp_path / "before")
+    counts = collect(
+        CrawledSite(source(site)), tmp_path / "out", params, before=tmp_path / "before"
+    )
     assert paths_in(site, tmp_path / "out") == ["/", "/b?x=1"]
     assert {"/a", "/deep"}.isdisjoint(site.asked)
     assert skipped(tmp_path / "out")[f"{site.url}/a"] == "purged"
@@ -124,7 +126,7 @@ def test_a_purged_address_is_never_asked_again_nor_what_leads_there_taken(site, 
 def test_a_site_that_is_purged_as_a_whole_is_no_trouble_and_not_asked(site, tmp_path):
     small_site(site)
     params = replace(PARAMS, purged=(site.url,))
-    counts = collect(Site(source(site)), tmp_path, params)
+    counts = collect(CrawledSite(source(site)), tmp_path, params)
     assert (counts["documents"], counts[f"left_out:{site.url}"]) == (0, 1)
     assert site.asked == []
 
@@ -144,7 +146,7 @@ def test_two_requests_to_one_host_are_as_far_apart_as_it_asks(site, tmp_path):
     pauses = []
     places = Places(tmp_path, tmp_path / "scratch")
     places.scratch.mkdir()
-    collecting.collect(Site(source(site)), places, PARAMS, pause=pauses.append)
+    collecting.collect(CrawledSite(source(site)), places, PARAMS, pause=pauses.append)
     assert len(pauses) == 1  # the clock doesn't go on while we don't wait
     assert 1.0 < pauses[0] <= 7.0
 
@@ -219,7 +221,7 @@ def test_a_redirect_to_a_private_address_is_refused(site, public_name, tmp_path)
         within=(public_name, "http://169.254.169.254/"),
         delay_s=0.0,
     )
-    collect(Site(web), tmp_path)
+    collect(CrawledSite(web), tmp_path)
     assert skipped(tmp_path) == {"http://169.254.169.254/latest/": "private_address"}
     assert site.hosts == {public_name.removeprefix("http://")}  # the name, though pinned
 
@@ -321,7 +323,7 @@ def test_a_site_that_is_not_there_is_tried_again_later(tmp_path):
     with serving() as site:
         web = source(site)
     with pytest.raises(SourceUnreachableError):
-        collect(Site(web), tmp_path)
+        collect(CrawledSite(web), tmp_path)
     assert not (tmp_path / "scratch" / "crawl.db").exists()
 
 
@@ -433,12 +435,12 @@ def test_a_crawl_that_was_ended_goes_on_where_it_was(site, tmp_path):
         if len(site.asked) > 10:
             raise WorkStoppedError("stopped")
 
-    web = Site(source(site, delay_s=0.5))
+    web = CrawledSite(source(site, delay_s=0.5))
     with pytest.raises(WorkStoppedError):
         collecting.collect(web, places, PARAMS, pause=stop)
     first = set(site.asked)
     site.forget()
-    collecting.collect(Site(source(site)), places, PARAMS)
+    collecting.collect(CrawledSite(source(site)), places, PARAMS)
     assert len(samples_in(tmp_path)) == 21
     assert first & set(site.asked) == {"/robots.txt"}
 
@@ -463,8 +465,10 @@ def test_a_crawl_that_was_ended_has_the_bounds_of_one_that_was_not(site, tmp_pat
             raise WorkStoppedError("stopped")
 
     with pytest.raises(WorkStoppedError):
-        collecting.collect(Site(source(site, delay_s=0.5, **bound)), places, PARAMS, pause=stop)
-    collecting.collect(Site(source(site, **bound)), places, PARAMS)
+        collecting.collect(
+            CrawledSite(source(site, delay_s=0.5, **bound)), places, PARAMS, pause=stop
+        )
+    collecting.collect(CrawledSite(source(site, **bound)), places, PARAMS)
     assert len(samples_in(tmp_path / "ended")) == len(samples_in(tmp_path / "whole"))
 
 

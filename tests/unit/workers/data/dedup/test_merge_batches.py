@@ -9,7 +9,7 @@ from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.clean_batch import TextRules, clean
 from jupiterd.workers.data.clean.drops import read_drops
-from jupiterd.workers.data.dedup.merge_batches import Batches, unite
+from jupiterd.workers.data.dedup.merge_batches import RoundBatches, unite
 from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.workers.data_material import (
     files_of,
@@ -43,7 +43,7 @@ def do(tmp_path, batches, holdout=(), purged=()):
         folders.append(folder)
     held_out = write(tmp_path / "holdout", [real(text) for text in holdout])
     clean_ones, dropped = [x / "clean" for x in folders], [x / "dropped" for x in folders]
-    found = Batches(clean_ones, dropped, [held_out], Purge(purged))
+    found = RoundBatches(clean_ones, dropped, [held_out], Purge(purged))
     return unite(found, tmp_path / "out", "code:python")
 
 

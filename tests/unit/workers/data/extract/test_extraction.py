@@ -15,7 +15,7 @@ from jupiterd.cycle.text_rules.markup.cleaned_markup import cleaned_markup
 from jupiterd.workers.data.collect.cleaned_document import MOST_CLEANED_HERE, within_limits
 from jupiterd.workers.data.collect.extraction_cache import MAX_TRIES, ExtractionCache
 from jupiterd.workers.data.collect.work_queue import WorkQueue
-from jupiterd.workers.data.extract.extraction import Extractor, Limits
+from jupiterd.workers.data.extract.extraction import ExtractionLimits, Extractor
 from jupiterd.workers.data.extract.extractor_pool import ExtractorPool
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 from tests.support.workers.local_site import LONG, page
@@ -164,24 +164,24 @@ def looping():
 
 
 def test_a_pdf_that_loops_its_parser_is_cut_short_and_the_next_one_is_read(looping):
-    with Extractor(Limits(wall_s=1.0)) as extractor:
+    with Extractor(ExtractionLimits(wall_s=1.0)) as extractor:
         assert reason_of(extractor, "pdf", looping) == SkipReason.TIMED_OUT
         assert extractor.pid == 0
-    with Extractor(Limits(cpu_s=0.5, wall_s=50.0)) as extractor:
+    with Extractor(ExtractionLimits(cpu_s=0.5, wall_s=50.0)) as extractor:
         assert reason_of(extractor, "pdf", looping) == SkipReason.TIMED_OUT
         assert extractor.read("pdf", pdf()).text == "Hello from a page"
 
 
 def test_a_document_that_a_busy_machine_keeps_waiting_is_begun_again_and_told_as_slow():
-    with Extractor(Limits(wall_s=30.0)) as extractor:
+    with Extractor(ExtractionLimits(wall_s=30.0)) as extractor:
         extractor.read("pdf", pdf())
         stopped = extractor.pid
         os.kill(stopped, signal.SIGSTOP)  # gets nothing of the processor, as on a busy machine
-        extractor._limits = Limits(wall_s=1.0)
+        extractor._limits = ExtractionLimits(wall_s=1.0)
         assert extractor.read("pdf", pdf()).text == "Hello from a page"
         assert extractor.pid not in {0, stopped}
         os.kill(extractor.pid, signal.SIGSTOP)
-        extractor._limits = Limits(wall_s=0.5, tries=1)
+        extractor._limits = ExtractionLimits(wall_s=0.5, tries=1)
         with pytest.raises(UnreadableError) as caught:
             extractor.read("pdf", pdf())
         assert caught.value.reason == SkipReason.TIMED_OUT
@@ -192,11 +192,11 @@ def test_a_parser_that_waits_for_something_is_ended_long_before_one_that_works(l
     with Extractor() as extractor:
         extractor.read("pdf", pdf())
         os.kill(extractor.pid, signal.SIGSTOP)
-        extractor._limits = Limits(idle_s=0.3, tries=1)
+        extractor._limits = ExtractionLimits(idle_s=0.3, tries=1)
         with pytest.raises(UnreadableError) as caught:
             extractor.read("pdf", pdf())
         assert caught.value.detail == "did nothing for 0.6 s"
-        extractor._limits = Limits(cpu_s=2.0, idle_s=0.3)
+        extractor._limits = ExtractionLimits(cpu_s=2.0, idle_s=0.3)
         assert reason_of(extractor, "pdf", looping) == SkipReason.TIMED_OUT
 
 
@@ -221,7 +221,7 @@ def test_a_document_that_kills_its_parser_costs_nothing_but_itself(looping):
 
 
 def test_a_page_that_fills_the_memory_costs_nothing_but_itself():
-    with Extractor(Limits(memory_bytes=400 << 20)) as extractor:
+    with Extractor(ExtractionLimits(memory_bytes=400 << 20)) as extractor:
         huge = b"<html><body>" + b"<p>Some words. <a href=/x>x</a></p>\n" * 200_000
         assert reason_of(extractor, "html", huge) in {
             SkipReason.OUT_OF_MEMORY,
@@ -231,7 +231,7 @@ def test_a_page_that_fills_the_memory_costs_nothing_but_itself():
 
 
 def test_the_process_is_used_again_replaced_now_and_then_and_ends_with_its_owner():
-    with Extractor(Limits(documents=3)) as extractor:
+    with Extractor(ExtractionLimits(documents=3)) as extractor:
         pids = []
         for _ in range(6):
             extractor.read("pdf", pdf())
@@ -327,14 +327,14 @@ def test_a_pool_that_is_left_ends_what_it_is_busy_with(tmp_path):
         while not any(future.running() for future in endless):
             time.monotonic()
     assert all(future.cancelled() or future.exception() is not None for future in endless)
-    assert time.monotonic() - began_s < Limits().wall_s / 3
+    assert time.monotonic() - began_s < ExtractionLimits().wall_s / 3
 
 
 def test_markup_is_cleaned_within_limits():
     form = DocumentForm(DocumentKind.DOCUMENTATION, "markdown")
     usual = "# A pump\n\nIt moves [water](a.md).  \nAll of it.\n\n" * (MOST_CLEANED_HERE // 40)
     endless = "".join(f"- item {n} of [a list](a.md) with <b>marks</b>\n" for n in range(200_000))
-    with Extractor(Limits(cpu_s=0.2)) as extractor:
+    with Extractor(ExtractionLimits(cpu_s=0.2)) as extractor:
         clean = within_limits(extractor)
         assert clean(usual, form) == cleaned_markup(usual, form)
         with pytest.raises(UnreadableError) as caught:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from jupiterd.workers.data.extract.extraction import Extractor, Limits
+from jupiterd.workers.data.extract.extraction import ExtractionLimits, Extractor
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 from jupiterd.workers.data.tables.file_forms import form_of
 
@@ -182,7 +182,7 @@ def test_notebooks_that_are_none_are_left_out(shared, data):
 
 def test_deep_documents_end_in_time():
     deep = "<text:list><text:list-item>" * 5000
-    with Extractor(Limits(cpu_s=10.0)) as extractor:
+    with Extractor(ExtractionLimits(cpu_s=10.0)) as extractor:
         reason = reason_of(extractor, "odt", odt(deep + "</text:list-item></text:list>" * 5000))
         assert reason in {SkipReason.BROKEN, SkipReason.EMPTY}
         tex = b"\\emph{" * 20_000 + b"x" + b"}" * 20_000

@@ -11,7 +11,7 @@ from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
 from jupiterd.errors import EmptySourceError, TooLittleTextError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.drops import read_drops
-from jupiterd.workers.data.pack.hold_out import Batches, HoldOutParams, hold_out, read_before
+from jupiterd.workers.data.pack.hold_out import HoldOutParams, SourceBatches, hold_out, read_before
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter
 from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.workers.data_material import files_of, real, run_worker
@@ -49,7 +49,7 @@ def cleaned(folder, samples):
 def do(tmp_path, samples, before=None, name="out", **changes):
     """Part the samples; return counts and what people are told."""
     output = tmp_path / name
-    batches = Batches([cleaned(tmp_path / f"{name}-clean", samples)], [])
+    batches = SourceBatches([cleaned(tmp_path / f"{name}-clean", samples)], [])
     folders = (None, None) if before is None else (before / "plan", before / "holdout")
     params = replace(HoldOutParams(RULES, "en"), **changes)
     return hold_out(batches, read_before(*folders), params, output)

@@ -11,7 +11,7 @@ from jupiterd.cycle.templates.turns import turns_of
 from jupiterd.workers.data.pack.pack_shards import PackParams, pack
 from jupiterd.workers.tokens.loss_mask import MASK_FILE
 from jupiterd.workers.tokens.shards import ShardSet
-from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.batches import RankBatches
 from tests.support.workers.chat_material import chat_tokenizer, loaded
 from tests.support.workers.data_material import files_of, real, synthetic, write
 
@@ -78,10 +78,10 @@ def test_an_island_tells_how_many_tokens_its_loss_counts_of_those_that_it_has_tr
 ):
     counts = packed(tmp_path)
     shards = ShardSet(tmp_path / "shards")
-    mine = Batches(shards, "key", 2, 2).through([(0, 4), (6, 8)], 5, 2)
+    mine = RankBatches(shards, "key", 2, 2).through([(0, 4), (6, 8)], 5, 2)
     in_steps = [next(mine.of_step(5 + step, (2,))).counted_in_step for step in range(3)]
     assert mine.counted_in(0, 6) == sum(in_steps) > 0
-    every = Batches(shards, "key", 2, 2).counted_in(0, shards.sequences)
+    every = RankBatches(shards, "key", 2, 2).counted_in(0, shards.sequences)
     assert sum(in_steps) < every <= counts["counted_tokens"]
 
 

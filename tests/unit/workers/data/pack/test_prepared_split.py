@@ -55,4 +55,4 @@ def test_what_was_held_out_is_known_again_by_its_text() -> None:
     documents = drawn(random.Random(1))
     split = split_of(documents, FRACTION)
     held = [document for document in documents if split.takes(document)]
-    assert set(split.held) == {text_hash(document.text) for document in held}
+    assert set(split.held_out) == {text_hash(document.text) for document in held}

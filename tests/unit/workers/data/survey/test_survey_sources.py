@@ -16,7 +16,7 @@ from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
 from jupiterd.cycle.holdout.verdict_forecast import verdict_forecast
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
 from jupiterd.workers.data.collect.cleaned_document import once, within_limits
-from jupiterd.workers.data.extract.extraction import Extractor, Limits
+from jupiterd.workers.data.extract.extraction import ExtractionLimits, Extractor
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 from jupiterd.workers.data.survey import survey_sample, survey_verdicts
 from jupiterd.workers.data.survey import survey_sources as survey_module
@@ -155,7 +155,7 @@ def test_markup_that_takes_too_long_costs_its_own_document_alone(tmp_path, monke
     for number in range(3):
         (tmp_path / f"{number}.md").write_text(f"{number} {page}")
     (tmp_path / "large.md").write_text(page * 100)
-    with Extractor(Limits(wall_s=0.001, tries=1)) as hasty:
+    with Extractor(ExtractionLimits(wall_s=0.001, tries=1)) as hasty:
         clean = within_limits(hasty)
         monkeypatch.setattr(survey_module, "within_limits", lambda _: clean)
         (source,) = looked(of_folder(tmp_path), language="en").sources

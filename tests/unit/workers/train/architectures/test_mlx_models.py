@@ -38,10 +38,10 @@ def shape_of(kind: str, **changes: Any) -> ModelShape:
 
 
 def on_mlx(shape: ModelShape, **options: Any) -> Any:
-    from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+    from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
     from jupiterd.workers.train.mlx.ring import Ring
 
-    return MlxEngine(shape, tiny_plan(shape, **options), 0, Ring(0, 1))
+    return MlxTrainingEngine(shape, tiny_plan(shape, **options), 0, Ring(0, 1))
 
 
 def on_torch(shape: ModelShape, **options: Any) -> TorchEngine:

@@ -10,7 +10,7 @@ from transformers import AutoConfig
 from jupiterd.cycle.training.plan import shape_of_config
 from jupiterd.workers.train.torch import torch_engine
 from jupiterd.workers.train.torch.torch_engine import LossModel
-from jupiterd.workers.train.torch.torch_model import LanguageModel, make_model
+from jupiterd.workers.train.torch.torch_model import CausalModel, make_model
 from tests.support.workers.tiny_engine import tiny_engine, tiny_plan
 from tests.support.workers.tiny_run import SEQ_LEN, VOCAB, tiny_shape
 
@@ -28,7 +28,7 @@ def few(_vocab_size: int) -> int:
     return 5
 
 
-def model_of(kind: str, **changes: Any) -> LanguageModel:
+def model_of(kind: str, **changes: Any) -> CausalModel:
     sizes = {
         "vocab_size": VOCAB, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
         "num_attention_heads": 4, "num_key_value_heads": 2, "pad_token_id": 0,
@@ -43,7 +43,7 @@ def model_of(kind: str, **changes: Any) -> LanguageModel:
         parameter.data.mul_(8.0)  # logits so large that a cap shows
     if (bias := dict(made.named_parameters()).get("inner.lm_head.bias")) is not None:
         bias.data.fill_(0.5)
-    return cast("LanguageModel", made)
+    return cast("CausalModel", made)
 
 
 def whole(model: Any, ids: torch.Tensor) -> torch.Tensor:

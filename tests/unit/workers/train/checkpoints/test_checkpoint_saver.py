@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from jupiterd.workers.train.checkpoints import checkpoint, checkpoint_saver
-from jupiterd.workers.train.checkpoints.checkpoint import Snapshot, TrainingState, snapshot
+from jupiterd.workers.train.checkpoints.checkpoint import TrainingSnapshot, TrainingState, snapshot
 from jupiterd.workers.train.checkpoints.checkpoint_saver import CheckpointSaver
 from tests.support.workers.tiny_engine import tiny_engine, train
 from tests.support.workers.tiny_run import make_inputs
@@ -24,7 +24,7 @@ def test_training_goes_on_while_the_copy_is_written(
     inputs, go = make_inputs(tmp_path), threading.Event()
     whole = checkpoint.write
 
-    def slow(taken: Snapshot, folder: Path, tokenizer: Path) -> None:
+    def slow(taken: TrainingSnapshot, folder: Path, tokenizer: Path) -> None:
         assert go.wait(10)
         whole(taken, folder, tokenizer)
 

@@ -178,12 +178,12 @@ def test_a_checkpoint_holds_the_best_weights_beside_its_own_where_they_are_other
 def test_the_best_weights_outlive_the_checkpoint_that_they_came_from(tmp_path: Path):
     engine, checkpoint = tiny_engine(), tmp_path / "checkpoint"
     checkpoint.mkdir()
-    first = BestWeights(tmp_path / "first", is_kept=True)
+    first = BestWeights(tmp_path / "first", writes=True)
     first.take(3, engine)
     file = first.file(3, 9)
     assert file is not None
     file.rename(checkpoint / "model.safetensors")
-    second = BestWeights(tmp_path / "second", is_kept=True)
+    second = BestWeights(tmp_path / "second", writes=True)
     second.go_on(3, 3, checkpoint)
     (checkpoint / "model.safetensors").unlink()
     assert second.file(3, 3) is None
@@ -194,7 +194,7 @@ def test_the_best_weights_outlive_the_checkpoint_that_they_came_from(tmp_path: P
 
 
 def test_one_process_of_each_machine_writes_them(tmp_path: Path):
-    other = BestWeights(tmp_path / "other", is_kept=False)
+    other = BestWeights(tmp_path / "other", writes=False)
     other.take(3, tiny_engine())
     assert other.lacks(3, 4)
     assert not other.lacks(3, 3)
@@ -209,7 +209,7 @@ def test_without_room_for_them_training_goes_on_without(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(best_weights, "save_tensors", full)
-    best = BestWeights(tmp_path / "best", is_kept=True)
+    best = BestWeights(tmp_path / "best", writes=True)
     best.take(3, tiny_engine())
     assert best.lacks(3, 4)
     assert best.file(3, 4) is None

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from jupiterd.cycle.islands.outer_horizon import MergedLoss, decided, is_scored, places
-from jupiterd.cycle.islands.outer_orders import Training
+from jupiterd.cycle.islands.outer_orders import OuterTraining
 from jupiterd.cycle.training.horizon import Horizon, end_step, schedule
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.protocol.frames import CheckpointWritten, OuterStepArrived
@@ -62,7 +62,7 @@ class DecidingLeader(OuterLeader):
         horizon = decided(self.plan, known, self._losses, first_step)
         curve, batch = schedule(self.plan, horizon), self.plan.batch_sequences
         ended, at = horizon.ended, places(self.plan, horizon)
-        training = Training(curve, batch, lag=self.lag, places=at, ended=ended)
+        training = OuterTraining(curve, batch, lag=self.lag, places=at, ended=ended)
         steps = training.steps_of_round(first_step, self.every_steps)
         closed = self.line[-self.lag] if len(self.line) >= self.lag else Step(0, 0, 0)
         contains = closed.first_step + closed.steps

@@ -17,7 +17,7 @@ from jupiterd.cycle.training.plan import derive
 from jupiterd.workers.tokens.tokenizer import encode_batch, load_tokenizer
 from jupiterd.workers.train.held_out.validation import Validation
 from jupiterd.workers.train.report.metrics import JSONL_FILE
-from jupiterd.workers.train.torch.torch_model import LanguageModel, make_model
+from jupiterd.workers.train.torch.torch_model import CausalModel, make_model
 from jupiterd.workers.training_engine import MicroBatch
 from tests.support.workers.data_material import real, write
 from tests.support.workers.gangs import ENGINES, Gangs
@@ -76,7 +76,7 @@ def test_it_is_the_mean_over_the_first_tokens_of_held_out_documents(
     stream = torch.tensor([token for document in ids for token in [*document, 0][:SEQ_LEN]])
     model = make_model(tiny_shape(), tiny_plan().seed)
     assert isinstance(model, torch.nn.Module)
-    called: LanguageModel = model  # pyright: ignore[reportAssignmentType]
+    called: CausalModel = model  # pyright: ignore[reportAssignmentType]
     rows = torch.stack([stream[n * SEQ_LEN : (n + 1) * SEQ_LEN + 1] for n in range(5)])
     logits = called.hidden(rows[:, :-1]) @ called.output_weight.t()
     expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())

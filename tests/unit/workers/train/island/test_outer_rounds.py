@@ -30,15 +30,23 @@ from jupiterd.protocol.frames import (
     StateSaved,
 )
 from jupiterd.workers import link
-from jupiterd.workers.islands.island import Island as OuterIsland
+from jupiterd.workers.islands.island import IslandView as OuterIsland
 from jupiterd.workers.islands.outer_step import OuterState
 from jupiterd.workers.islands.pseudo_gradient_file import PSEUDO_GRADIENT_FILE
 from jupiterd.workers.train.checkpoints import checkpoint_saver
-from jupiterd.workers.train.checkpoints.checkpoint import Snapshot, load_state, write
+from jupiterd.workers.train.checkpoints.checkpoint import TrainingSnapshot, load_state, write
 from jupiterd.workers.train.island import outer_rounds
 from jupiterd.workers.train.island.outer_rounds import OuterRounds
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
-from tests.support.workers.island_threads import EVERY, ROUNDS, STEPS, Island, plan, same, tensors
+from tests.support.workers.island_threads import (
+    EVERY,
+    ROUNDS,
+    STEPS,
+    Island,
+    plan,
+    same,
+    tensors,
+)
 from tests.support.workers.outer_leader import DIGEST_BYTES, OuterLeader, digests
 from tests.support.workers.tiny_run import SEQ_LEN, make_inputs
 
@@ -280,7 +288,7 @@ def test_after_a_checkpoint_without_room_the_next_one_that_is_due_is_tried(
     monkeypatch.setattr(outer_rounds, "SAVE_AFTER_ROUNDS", 100)
     full = iter([True, True, False])
 
-    def write_if_room(taken: Snapshot, *rest: Path) -> None:
+    def write_if_room(taken: TrainingSnapshot, *rest: Path) -> None:
         if next(full, False):
             raise OSError(errno.ENOSPC, "no room")
         write(taken, *rest)
@@ -467,7 +475,10 @@ def test_a_damaged_way_ends_the_rank_and_says_so(inputs: dict[str, str], tmp_pat
 
 @pytest.mark.parametrize("how", ["cut short", "missing", "of another model", "no order"])
 def test_an_outer_state_that_is_damaged_ends_the_rank_at_once(
-    before: tuple[OuterLeader, dict[str, Island]], inputs: dict[str, str], tmp_path: Path, how: str
+    before: tuple[OuterLeader, dict[str, Island]],
+    inputs: dict[str, str],
+    tmp_path: Path,
+    how: str,
 ):
     leader, islands = before
     damaged = tmp_path / "damaged"

@@ -71,7 +71,7 @@ def test_the_loss_of_chunks_and_its_gradients_are_those_of_the_whole():
 def test_both_engines_learn_the_last_of_262_144_entries():
     """As many as Gemma's vocabulary has."""
     pytest.importorskip("mlx.core")
-    from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+    from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
     from jupiterd.workers.train.mlx.ring import Ring
 
     entries = 262_144
@@ -80,7 +80,7 @@ def test_both_engines_learn_the_last_of_262_144_entries():
     ids = np.arange(entries - SEQ_LEN - 1, entries)[None]
     batch = [MicroBatch(ids[:, :-1], ids[:, 1:])]
     torchs = tiny_engine(plan, largest)
-    mlxs = MlxEngine(largest, plan, 0, Ring(0, 1))
+    mlxs = MlxTrainingEngine(largest, plan, 0, Ring(0, 1))
     mlxs.load_weights(torchs.weights())
     found = [[each.step(batch, 1e-2)[0] for _ in range(4)] for each in (torchs, mlxs)]
     assert found[0] == pytest.approx(found[1], abs=1e-4)

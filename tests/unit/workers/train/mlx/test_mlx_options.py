@@ -117,10 +117,10 @@ def test_what_mlx_can_t_do_is_refused(trained: Path):
 
 def test_a_loss_in_chunks_is_the_loss(monkeypatch: pytest.MonkeyPatch):
     from jupiterd.workers.train.mlx import mlx_model
-    from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+    from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
     from jupiterd.workers.train.mlx.ring import Ring
 
-    engine = MlxEngine(tiny_shape(), plan(), 0, Ring(0, 1))
+    engine = MlxTrainingEngine(tiny_shape(), plan(), 0, Ring(0, 1))
     ids = np.arange(32).reshape(2, 16)
     whole = engine._accumulate([MicroBatch(ids, ids)])
     monkeypatch.setattr(mlx_model, "logit_chunk_tokens", lambda _: 10)

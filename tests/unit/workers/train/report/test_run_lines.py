@@ -5,14 +5,14 @@ from dataclasses import replace
 from jupiterd.workers.train.report.run_lines import (
     Course,
     Numerics,
-    Place,
+    RankLabel,
     end_line,
     epoch_line,
     start_lines,
     step_line,
 )
 
-PLACE = Place(0, 5, "node0", "cuda:0")
+PLACE = RankLabel(0, 5, "node0", "cuda:0")
 TAG = "[Rank 0/5 | Node node0 | Device cuda:0]"
 FP16 = Numerics("fp16", autocast=True, scaler=True, documents_apart=True)
 COURSE = Course(

@@ -18,8 +18,8 @@ from jupiterd.errors import MalformedError, TimedOutError
 from jupiterd.protocol.frames import StoreVerb
 from jupiterd.workers.train.torch import rank_store as rank_store_module
 from jupiterd.workers.train.torch.rank_store import (
-    ASKED_AT_ONCE,
     GLOO_ASKS_AT_ONCE,
+    KEYS_AT_ONCE,
     RankStore,
 )
 from tests.support.workers.open_store import OpenStore, ask
@@ -83,7 +83,7 @@ def test_several_keys_are_asked_for_at_once_and_one_by_one_where_the_holder_is_o
     for asking in (kept, RankStore(older, TIMEOUT)):
         found = PrefixStore("p", asking).multi_get(named)
         assert [bytes(value) for value in found] == [name.encode() * 3 for name in named]
-    assert asked.count("get_all") == math.ceil(70 / ASKED_AT_ONCE)
+    assert asked.count("get_all") == math.ceil(70 / KEYS_AT_ONCE)
     assert asked.count("get") == 70
 
 
@@ -93,7 +93,7 @@ def test_a_rank_of_gloo_asks_a_few_times_however_many_others_there_are(
 ):
     ranks, at_once, opened, asked = 9, 4, OpenStore(), Counter[int]()
     monkeypatch.setenv(GLOO_ASKS_AT_ONCE, "1")
-    monkeypatch.setattr(rank_store_module, "ASKED_AT_ONCE", at_once)
+    monkeypatch.setattr(rank_store_module, "KEYS_AT_ONCE", at_once)
 
     def asking(rank: int) -> RankStore:
         def ask(verb: str, keys: Sequence[str], values: Sequence[bytes], _: float) -> bytes:

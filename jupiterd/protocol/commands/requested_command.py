@@ -9,7 +9,7 @@ from jupiterd.protocol.commands.command import Command
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedCommand(Command):
+class RequestedCommand(Command):
     """One with the machine on which somebody gave it."""
 
     asked_at: str | None = None

@@ -7,11 +7,11 @@ from jupiterd.ids import NodeId
 from tests.simulation.invariants.healing import heal
 from tests.simulation.invariants.violation import Violation
 from tests.simulation.node.disk import Content, Disk
+from tests.simulation.node.fencing import keep_ordering
 from tests.simulation.node.machine import Machine
 from tests.simulation.node.newcomers import KNOCK_S, Newcomer
-from tests.simulation.node.obedience import keep_ordering
 from tests.simulation.node.recording import founding, keep_recording
-from tests.simulation.node.replica import Journal
+from tests.simulation.node.replica import Replica
 from tests.simulation.profiles import Profile, profile_of
 from tests.simulation.trouble.troubles import TROUBLES, make_trouble
 from tests.simulation.world import World
@@ -59,7 +59,7 @@ def found(seed: int, profile: Profile) -> World:
     world.rng.shuffle(nodes)
     founder = Disk()
     members = [node for node in nodes if node not in world.outside]
-    replica = Journal(members[0], founder, lambda: world.fresh_name(16))
+    replica = Replica(members[0], founder, lambda: world.fresh_name(16))
     is_first_day = profile.is_first_day
     world.founders = frozenset(members[:1] if is_first_day else members)
     for facts in founding(members[0], members, is_first_day=is_first_day):

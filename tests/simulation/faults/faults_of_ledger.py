@@ -1,6 +1,6 @@
 """Faults of the ledger and of the shells around it, as they are planted by `mutants`.
 
-Owns the bad versions of methods of `ledger`, `progress_tree`, and of the simulated journal and
+Owns the bad versions of methods of `ledger`, `progress_tree`, and of the simulated replica and
 exchange: each takes the place of one, or wraps it.
 """
 
@@ -82,6 +82,6 @@ def absorb_in_memory(replica: Any, raws: Any) -> int:
     return len(new)
 
 
-def open_at_once(exchange: Any, reign: Any, nodes: Any) -> None:
-    exchange._process.world.witness.unites(exchange._process, reign, nodes)
-    reign.open()
+def open_at_once(anti_entropy: Any, leader_term: Any, nodes: Any) -> None:
+    anti_entropy._process.world.witness.unites(anti_entropy._process, leader_term, nodes)
+    leader_term.open()

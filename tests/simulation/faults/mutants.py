@@ -28,12 +28,12 @@ from tests.simulation.faults import faults_of_belonging as bad_belonging
 from tests.simulation.faults import faults_of_clones as bad_clones
 from tests.simulation.faults import faults_of_ledger as bad_ledger
 from tests.simulation.faults import faults_of_presence as bad_presence
-from tests.simulation.node import obedience as orders
-from tests.simulation.node.anti_entropy import Exchange
+from tests.simulation.node import fencing as orders
+from tests.simulation.node.anti_entropy import AntiEntropy
 from tests.simulation.node.disk import Disk
-from tests.simulation.node.obedience import Obedience
+from tests.simulation.node.fencing import Fencing
 from tests.simulation.node.process import Process
-from tests.simulation.node.replica import Journal
+from tests.simulation.node.replica import Replica
 from tests.simulation.node.strangers import Strangers
 from tests.simulation.profiles import Profile
 
@@ -173,18 +173,18 @@ MUTANTS = (
     ),
     Mutant(
         "peers are answered before the disk is",
-        _instead(Journal, "absorb", bad_ledger.absorb_in_memory),
+        _instead(Replica, "absorb", bad_ledger.absorb_in_memory),
         profiles.WRITES,
     ),
     Mutant(
         "a new leader doesn't unite first",
-        _instead(Exchange, "unite", bad_ledger.open_at_once),
+        _instead(AntiEntropy, "unite", bad_ledger.open_at_once),
         profiles.SHOWERS,
         seeds=60,
     ),
     Mutant(
         "a restart goes on under the old name",
-        _instead(Journal, "writer_name", lambda *_: "the-same"),
+        _instead(Replica, "writer_name", lambda *_: "the-same"),
         profiles.BACKUPS,
     ),
     Mutant(
@@ -256,7 +256,7 @@ MUTANTS = (
     ),
     Mutant(
         "nobody asks its leader for a term that it may obey",
-        _instead(Obedience, "_ask_for_term", lambda *_: None),
+        _instead(Fencing, "_ask_for_term", lambda *_: None),
         profiles.STORMY,
         seeds=80,
     ),

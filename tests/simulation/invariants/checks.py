@@ -57,7 +57,7 @@ class Checks:
 
     def note_acting(self, machine: "Machine") -> None:
         """Take up that a machine begins to lead or stops."""
-        if machine.process is not None and machine.process.reign is not None:
+        if machine.process is not None and machine.process.leader_term is not None:
             self.acting[machine.place] = machine
         else:
             self.acting.pop(machine.place, None)
@@ -94,7 +94,9 @@ class Checks:
             return
         network = self._world.network
         for group in filter(_is_acquainted, self._apart()):
-            acting = [m for m in group if m.process is not None and m.process.reign is not None]
+            acting = [
+                m for m in group if m.process is not None and m.process.leader_term is not None
+            ]
             names = ", ".join(machine.node[:2] for machine in acting or group)
             if len(acting) > 1 and network.is_complete(group):
                 raise Violation(f"at {self._world.now:.1f} s: {names} lead one group")

@@ -55,9 +55,9 @@ class Door:
 
     def look(self, process: "Process") -> None:
         """Note since when a leader has seen the window open."""
-        if process.reign is not None and process.reign.is_open:
+        if process.leader_term is not None and process.leader_term.is_open:
             edit = process.replica.ledger.state.window_edit
-            key = process.node, process.reign.began_at, edit
+            key = process.node, process.leader_term.began_at, edit
             self._seen_open.setdefault(key, self._world.now)
 
     def _judge(self, process: "Process", fact: NodeAdmitted) -> None:
@@ -99,9 +99,9 @@ class Door:
         self._judge_hour(process, fact, edit=max(settings)[0])
 
     def _judge_hour(self, process: "Process", fact: NodeAdmitted, edit: int) -> None:
-        reign, machine = process.reign, process.machine
-        assert reign is not None
-        seen_at = self._seen_open.get((process.node, reign.began_at, edit), self._world.now)
+        leader_term, machine = process.leader_term, process.machine
+        assert leader_term is not None
+        seen_at = self._seen_open.get((process.node, leader_term.began_at, edit), self._world.now)
         open_s = (self._world.now - seen_at) * machine.rate
         has_room = not machine.disk.is_full
         if has_room and open_s > self._world.profile.open_s + CLOSING_S:

@@ -13,7 +13,7 @@ from tests.simulation.invariants.checks import content_of, line_of, true_head
 from tests.simulation.invariants.in_force import what_is_not_in_force
 from tests.simulation.invariants.violation import Violation
 from tests.simulation.node.disk import Content
-from tests.simulation.node.obedience import order
+from tests.simulation.node.fencing import order
 from tests.simulation.node.recording import work
 from tests.simulation.node.replica import CLUSTER, load
 from tests.simulation.node.signing import add_verified
@@ -116,8 +116,8 @@ def camps(world: "World") -> "list[list[Process]]":
 
 
 def _what_is_wrong_in(camp: "list[Process]") -> str:
-    leaders = [process for process in camp if process.reign is not None]
-    if len(leaders) != 1 or not leaders[0].reign or not leaders[0].reign.is_open:
+    leaders = [process for process in camp if process.leader_term is not None]
+    if len(leaders) != 1 or not leaders[0].leader_term or not leaders[0].leader_term.is_open:
         return f"{len(leaders)} leaders"
     living = frozenset(process.node for process in camp)
     for process in camp:
@@ -194,10 +194,10 @@ def _check_that_leaders_are_obeyed(world: "World") -> None:
 
 def _who_disobeys(world: "World") -> str:
     for camp in camps(world):
-        leader = next(process for process in camp if process.reign is not None)
+        leader = next(process for process in camp if process.leader_term is not None)
         term = leader.presence.election.term
         for process in camp:
-            if process is not leader and not process.obedience.obeys(leader.node, term):
+            if process is not leader and not process.fencing.obeys(leader.node, term):
                 return f"{process.node[:2]} doesn't obey {leader.node[:2]} in term {term}"
     return ""
 

@@ -18,9 +18,9 @@ from tests.simulation.node.replica import load
 
 if TYPE_CHECKING:
     from tests.simulation.node.disk import Content
+    from tests.simulation.node.leader_term import LeaderTerm
     from tests.simulation.node.machine import Machine
     from tests.simulation.node.process import Process
-    from tests.simulation.node.reign import Reign
     from tests.simulation.world import World
 
 STEADY_S = 4.0
@@ -58,7 +58,7 @@ class Witness:
         self._writer_in: dict[tuple[NodeId, int], str] = {}
         """Which ledger of a node has written in a term."""
         self._obeyed: dict[NodeId, Obeyed] = {}
-        self._woken_in_reign: dict[NodeId, Reign] = {}
+        self._woken_in_term: dict[NodeId, LeaderTerm] = {}
         self._claimed: dict[NodeId, tuple[Content | None, dict[str, int]]] = {}
 
     # --- leading ---
@@ -114,8 +114,8 @@ class Witness:
         if leader is None:
             return None
         found = self._world.machines[self._world.clones.where(leader)]
-        reign = found.process.reign if found.process is not None else None
-        is_old = reign is not None and self._world.now - reign.began_at >= STEADY_S
+        leader_term = found.process.leader_term if found.process is not None else None
+        is_old = leader_term is not None and self._world.now - leader_term.began_at >= STEADY_S
         return found if is_old and self._is_steady(found) else None
 
     def _is_steady(self, machine: "Machine") -> bool:
@@ -130,17 +130,22 @@ class Witness:
     # --- appending ---
 
     def woke(self, machine: "Machine") -> None:
-        """Remember the reign that a machine slept in: it must not be used any more.
+        """Remember the term that a machine slept in: it must not be used any more.
 
         Unless it saw nobody: then nobody who saw it can have taken over.
         """
         timing = self._world.profile.timing
         if machine.slept_local_s > timing.beat_s + timing.asleep_s and machine.process is not None:
-            reign, membership = machine.process.reign, machine.process.presence.membership
-            if reign is not None and membership.present() - {machine.node}:
-                self._woken_in_reign[machine.place] = reign
+            leader_term, membership = (
+                machine.process.leader_term,
+                machine.process.presence.membership,
+            )
+            if leader_term is not None and membership.present() - {machine.node}:
+                self._woken_in_term[machine.place] = leader_term
 
-    def unites(self, process: "Process", reign: "Reign", nodes: frozenset[NodeId]) -> None:
+    def unites(
+        self, process: "Process", leader_term: "LeaderTerm", nodes: frozenset[NodeId]
+    ) -> None:
         """Remember what the others held who will surely answer a new leader."""
         for node in nodes:
             if self._world.clones.has_two(node):
@@ -151,9 +156,9 @@ class Witness:
             if machine.disk.is_full:
                 continue  # what it can't save it doesn't acknowledge, and answers nobody
             if machine.process is not None and is_answered and machine.is_awake and can_reach:
-                reign.held_by_others[machine.place] = machine.process.replica.ledger.tips()
+                leader_term.tips_of_others[machine.place] = machine.process.replica.ledger.tips()
 
-    def appends(self, process: "Process", reign: "Reign") -> None:
+    def appends(self, process: "Process", leader_term: "LeaderTerm") -> None:
         """A leader that slept has stepped down; a new one has united with everybody it reached.
 
         Its term is below none of the entries that it holds. Whoever wins takes a term above all
@@ -161,16 +166,18 @@ class Witness:
         elected in one term and the other leader is gone when they meet. Both entries count, and
         nothing in the state hangs on which of them sorts first.
         """
-        slept = self._woken_in_reign.get(process.place)
-        self._must(slept is not reign, f"{process.node[:2]} slept in this reign and appends")
+        slept = self._woken_in_term.get(process.place)
+        self._must(slept is not leader_term, f"{process.node[:2]} slept in this term and appends")
         ledger = process.replica.ledger
-        self._must(reign.term >= ledger.highest_term(), "the leader's term is below an entry's")
-        if reign.appended:
+        self._must(
+            leader_term.term >= ledger.highest_term(), "the leader's term is below an entry's"
+        )
+        if leader_term.appended:
             return
-        if self._world.quiet_s() < self._world.now - reign.began_at:
+        if self._world.quiet_s() < self._world.now - leader_term.began_at:
             return
         mine = ledger.tips()
-        for node, tips in reign.held_by_others.items():
+        for node, tips in leader_term.tips_of_others.items():
             machine = self._world.machines.get(node)
             other = None if machine is None else machine.process
             if other is None or not process.acquainted_s(other):

@@ -14,8 +14,8 @@ from jupiterd.ids import NodeId
 from tests.simulation.node.calls import call
 
 if TYPE_CHECKING:
+    from tests.simulation.node.leader_term import LeaderTerm
     from tests.simulation.node.process import Process
-    from tests.simulation.node.reign import Reign
 
 EXCHANGE_TIMEOUT_S = 10.0
 UNITE_TIMEOUT_S = 2.0
@@ -32,7 +32,7 @@ class Reply:
     snapshot: bytes = b""
 
 
-class Exchange:
+class AntiEntropy:
     """One process's exchanges with the others."""
 
     def __init__(self, process: "Process") -> None:
@@ -60,15 +60,15 @@ class Exchange:
         snapshot = self._replica.snapshot() if ledger.has_forgotten(have) else b""
         return Reply(ledger.tips(), [entry.raw for entry in entries], more, snapshot)
 
-    def unite(self, reign: "Reign", nodes: frozenset[NodeId]) -> None:
-        """Take in what these nodes hold, as far as they answer in time; then open the reign."""
-        self._process.world.witness.unites(self._process, reign, nodes)
+    def unite(self, leader_term: "LeaderTerm", nodes: frozenset[NodeId]) -> None:
+        """Take in what these nodes hold, as far as they answer in time; then open the term."""
+        self._process.world.witness.unites(self._process, leader_term, nodes)
         waiting = set(nodes)
 
         def answered(node: NodeId) -> None:
             waiting.discard(node)
             if not waiting:
-                reign.open()
+                leader_term.open()
 
         def unite_with(node: NodeId) -> None:
             self._once(node, lambda more: unite_with(node) if more else answered(node))
@@ -76,8 +76,8 @@ class Exchange:
         for node in sorted(nodes):
             unite_with(node)
         if not nodes:
-            reign.open()
-        self._process.wait(UNITE_TIMEOUT_S, lambda _own: reign.open())
+            leader_term.open()
+        self._process.wait(UNITE_TIMEOUT_S, lambda _own: leader_term.open())
 
     def spread(self) -> None:
         """Send what is new here to everybody."""

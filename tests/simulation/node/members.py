@@ -80,11 +80,11 @@ def _trusted(process: "Process") -> frozenset[NodeId]:
 
 def tend(process: "Process") -> None:
     """Close the window when it has been open long enough for this leader."""
-    reign = process.reign
-    if reign is None or not reign.is_open:
+    leader_term = process.leader_term
+    if leader_term is None or not leader_term.is_open:
         return
     state, now = process.replica.ledger.state, process.machine.clock_s()
-    if reign.window.is_over(now, state.window_edit, is_open=state.window_open):
+    if leader_term.window.is_over(now, state.window_edit, is_open=state.window_open):
         process.world.met["the window is over"] += 1
         process.record(lambda own: [_window(own, is_open=False)])
 

@@ -127,7 +127,7 @@ class Newcomer:
 def let_in(process: "Process", node: NodeId, token_id: str, proof: bytes) -> Answer | None:
     """Let a newcomer in, or say who leads; None where nothing could be recorded."""
     state = process.replica.ledger.state
-    if process.reign is None or not process.reign.is_open:
+    if process.leader_term is None or not process.leader_term.is_open:
         return Answer(is_admitted=False, leader=process.presence.election.leader)
     token = _proved(state.issued_tokens, process.node, node, token_id, proof)
     letting_in = token.token if token is not None and token.token in state.tokens else ""

@@ -39,12 +39,12 @@ from jupiterd.cluster.membership.presence import (
 )
 from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.ids import NodeId
-from tests.simulation.node.anti_entropy import Exchange, Reply
+from tests.simulation.node.anti_entropy import AntiEntropy, Reply
 from tests.simulation.node.calls import call
+from tests.simulation.node.fencing import Fencing
+from tests.simulation.node.leader_term import LeaderTerm
 from tests.simulation.node.members import tend
-from tests.simulation.node.obedience import Obedience
-from tests.simulation.node.reign import Reign
-from tests.simulation.node.replica import Journal
+from tests.simulation.node.replica import Replica
 from tests.simulation.node.strangers import Strangers
 
 if TYPE_CHECKING:
@@ -63,15 +63,15 @@ class Process:
         self.machine = machine
         self.node = machine.node
         self.place = machine.place
-        self.replica = Journal(machine.node, machine.disk, lambda: world.fresh_name(16))
+        self.replica = Replica(machine.node, machine.disk, lambda: world.fresh_name(16))
         self.clones = self.replica.clones
         self.replica.on_clone = self.fall_silent
-        self.anti_entropy = Exchange(self)
-        self.obedience = Obedience(self)
+        self.anti_entropy = AntiEntropy(self)
+        self.fencing = Fencing(self)
         self.strangers = Strangers(self)
         self.member_since: dict[NodeId, float] = {}
         """When it learnt of each member; kept for `witness`."""
-        self.reign: Reign | None = None
+        self.leader_term: LeaderTerm | None = None
         self._is_silent = False
         """It leads no more until its end: it stops, or another machine has its key."""
         self.has_trouble = False
@@ -235,19 +235,19 @@ class Process:
     def record(self, choose: "Callable[[Process], Sequence[Fact]]") -> Entry | None:
         """Append facts as the leader; None where this node doesn't lead, or has no room."""
         self.check_awake()
-        if self.reign is None or not self.reign.is_open:
+        if self.leader_term is None or not self.leader_term.is_open:
             return None
         facts = choose(self)
         if not facts:
             return None
         facts = [*facts, *shut_with(self.replica.ledger.state, self.node, facts)]
-        self.world.witness.appends(self, self.reign)
+        self.world.witness.appends(self, self.leader_term)
         self.world.door.lets_in(self, facts)
         try:
-            entry = self.replica.append(self.reign.term, facts)
+            entry = self.replica.append(self.leader_term.term, facts)
         except DiskFullError:
             return None
-        self.reign.appended += 1
+        self.leader_term.appended += 1
         self.world.witness.appended(self, entry)
         self.world.door.wrote(entry)
         self.take_up_ledger()
@@ -297,7 +297,7 @@ class Process:
                 self._lead(term, reason)
             case StepDown(reason):
                 self.world.tell(f"{self.node[:2]} steps down: {reason}")
-                self._set_reign(None)
+                self._set_leader_term(None)
             case Changed():
                 self.world.tell(
                     f"{self.node[:2]} thinks {effect.node[:2]} {effect.after}: {effect.reason}"
@@ -318,15 +318,15 @@ class Process:
     def _lead(self, term: int, reason: str) -> None:
         self.world.tell(f"{self.node[:2]} leads in term {term}: {reason}")
         self.world.witness.led(self, term, reason)
-        if self.reign is not None:
-            self.reign.term = term
+        if self.leader_term is not None:
+            self.leader_term.term = term
             return
-        reign = Reign(term, self.world.now, PairingWindow(self.world.profile.open_s))
-        self._set_reign(reign)
-        self.anti_entropy.unite(reign, self.presence.membership.alive() - {self.node})
+        leader_term = LeaderTerm(term, self.world.now, PairingWindow(self.world.profile.open_s))
+        self._set_leader_term(leader_term)
+        self.anti_entropy.unite(leader_term, self.presence.membership.alive() - {self.node})
 
-    def _set_reign(self, reign: Reign | None) -> None:
-        self.reign = reign
+    def _set_leader_term(self, leader_term: LeaderTerm | None) -> None:
+        self.leader_term = leader_term
         self.world.checks.note_acting(self.machine)
 
     def _save_term(self, term: int) -> bool:

@@ -34,7 +34,7 @@ def load(content: Content) -> Ledger:
     return ledger
 
 
-class Journal:
+class Replica:
     """The entries one process holds, and its writer."""
 
     def __init__(self, node: NodeId, disk: Disk, draw_name: Callable[[], str]) -> None:

@@ -44,7 +44,7 @@ def mend_everything(world: "World") -> None:
 def _any(world: "World") -> "Machine":
     """Choose a machine; one that leads more often than chance has it, for it has more to lose."""
     machines = list(world.machines.values())
-    leading = [m for m in machines if m.process is not None and m.process.reign is not None]
+    leading = [m for m in machines if m.process is not None and m.process.leader_term is not None]
     return world.rng.choice(leading if leading and world.rng.random() < LEADERS else machines)
 
 

@@ -23,7 +23,7 @@ HEARD_WITHIN_S = 1.0
 LOOK_S = 0.25
 
 
-class Obedience:
+class Fencing:
     """What one process has obeyed."""
 
     def __init__(self, process: "Process") -> None:
@@ -43,7 +43,7 @@ class Obedience:
             process.world.met["an old order is refused"] += 1
         elif patience_s > 0.0:
             left_s = patience_s - LOOK_S
-            process.wait(LOOK_S, lambda own: own.obedience.obey(leader, term, attempt, left_s))
+            process.wait(LOOK_S, lambda own: own.fencing.obey(leader, term, attempt, left_s))
 
     def _obey(self, leader: NodeId, term: int, attempt: int) -> None:
         process = self._process
@@ -83,13 +83,13 @@ def order(process: "Process") -> None:
     """Order something of everybody, where this node leads."""
     process.check_awake()
     others = process.others()
-    if process.reign is None or not process.reign.is_open or not others:
+    if process.leader_term is None or not process.leader_term.is_open or not others:
         return
-    cycle, term = cycle_of(process), process.reign.term
+    cycle, term = cycle_of(process), process.leader_term.term
     attempt = max((opened.attempt for opened in cycle.open_attempts), default=0)
     for node in others:
         process.world.network.send(
             process.place,
             process.world.network.where(node),
-            lambda peer: peer.obedience.obey(process.node, term, attempt),
+            lambda peer: peer.fencing.obey(process.node, term, attempt),
         )

@@ -10,7 +10,7 @@ from jupiterd.ids import NodeId
 
 
 @dataclass
-class Reign:
+class LeaderTerm:
     """One stretch of leading; the term may rise within it."""
 
     term: int
@@ -20,7 +20,7 @@ class Reign:
     is_open: bool = False
     """Everybody's entries are united as far as they answered: it may append."""
     appended: int = 0
-    held_by_others: dict[NodeId, dict[str, int]] = field(
+    tips_of_others: dict[NodeId, dict[str, int]] = field(
         default_factory=dict[NodeId, dict[str, int]]
     )
     """What those held whom the new leader thought alive when it began."""

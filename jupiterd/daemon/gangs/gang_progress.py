@@ -10,6 +10,7 @@ from jupiterd.cycle.training.memory import flops_per_token
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.leader.progress_board import FLOPS_PER_TOKEN, PEAK, ProgressBoard
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import CycleId
 from jupiterd.protocol.frames import Progressed
 
@@ -47,6 +48,14 @@ class GangProgress:
         """Show how far a rank is, and how fast it is itself."""
         own = event.values.get("rank_tokens_per_s")
         self._board.stepped(self._cycle, rank, event.done, own)
+
+    def advance(self, event: Progressed) -> None:
+        """Show how far the gang is, as rank 0 reports it."""
+        self._board.advance(self._cycle, "train", event, now_s())
+
+    def explain(self, detail: str) -> None:
+        """Show a sentence about the gang; an empty one takes the last one back."""
+        self._board.explain(self._cycle, detail)
 
     def _ranks(self, launch: GangPlan) -> list[dict[str, object]]:
         return [

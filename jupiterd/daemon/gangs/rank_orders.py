@@ -4,19 +4,20 @@ Owns the orders and what each rank must know. Doesn't know when they are given, 
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from jupiterd.cluster.ledger.island_runs import number_of
 from jupiterd.cluster.planning.engines import MLX
-from jupiterd.cluster.planning.rank_placement import CPU, device_of, place_of
+from jupiterd.cluster.planning.rank_placement import CPU, CUDA, device_of, place_of
 from jupiterd.cluster.training import tunnel_plan
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, TunnelPlan, is_encrypted
+from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.runs.run_settings import OF_TUNING
+from jupiterd.cycle.training.peak_flops import peak_flops_per_s
 from jupiterd.daemon.executor import deferred_inputs
 from jupiterd.daemon.executor.curve_paths import NUMBER
-from jupiterd.daemon.gangs.peak_flops import peak_of_gang
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
@@ -29,6 +30,9 @@ from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, NodeId, short
 
 log = logging.getLogger(__name__)
+
+_Seat = tuple[Hardware | None, str]
+"""A rank's machine, as far as it is known, and its device, such as `cuda:0`."""
 
 TASKS = {MLX: "train_mlx"}
 """The worker task of an engine; `train` for any other."""
@@ -172,8 +176,23 @@ class RankOrders:
         """Return what the gang's devices can do together at best; None where nobody knows."""
         machines = map(self.machines.hardware_of, launch.gang)
         devices = [self.device(launch, rank) for rank in range(len(launch.gang))]
-        return peak_of_gang(zip(machines, devices, strict=True))
+        return _peak_of_gang(zip(machines, devices, strict=True))
 
     def _order(self, launch: GangPlan, part: str, task: str) -> WorkOrder:
         name = f"r{self.of.round}/train/{launch.attempt}{part}"
         return replace(self.calls.order(self.of.cycle, name, task, {}), attempt=launch.attempt)
+
+
+def _peak_of_gang(seats: Iterable[_Seat]) -> float | None:
+    """Return the peak in operations per second; None where that of one rank isn't known."""
+    peaks = [_peak(machine, device) for machine, device in seats]
+    known = [peak for peak in peaks if peak is not None]
+    return sum(known) if known and len(known) == len(peaks) else None
+
+
+def _peak(machine: Hardware | None, device: str) -> float | None:
+    kind, _, number = device.partition(":")
+    if machine is None or kind != CUDA or not number.isdecimal():
+        return None
+    gpus = [gpu for gpu in machine.gpus if gpu.kind == CUDA]
+    return peak_flops_per_s(gpus[int(number)].name) if int(number) < len(gpus) else None

@@ -4,6 +4,7 @@ Owns the preflight. Doesn't know what the ranks do once they have met, or how a 
 """
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -22,6 +23,9 @@ from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import peer_pb2
 
 PROBE_TIMEOUT_S = 5.0
+LISTEN_TIMEOUT_S = 20.0
+"""How long the last rank of a ring waits for the others: a cold start imports for seconds."""
+
 LOOPBACK_HOST = "127.0.0.1"
 """Where the ranks of a gang meet that is on one machine alone."""
 
@@ -56,6 +60,24 @@ class Rendezvous:
             "interface": interface,
             **store,
         }
+
+
+class RingListeners:
+    """Counts the ranks of a ring that listen: the last rank dials first, and rarely again."""
+
+    def __init__(self) -> None:
+        self._listening = asyncio.Semaphore(0)
+
+    def add(self) -> None:
+        """Take in that one more rank listens."""
+        self._listening.release()
+
+    async def wait_for(self, ranks: int) -> None:
+        """Wait until that many ranks listen, or for LISTEN_TIMEOUT_S."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LISTEN_TIMEOUT_S):
+                for _ in range(ranks):
+                    await self._listening.acquire()
 
 
 @dataclass(frozen=True)

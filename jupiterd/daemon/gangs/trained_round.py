@@ -1,6 +1,6 @@
 """What a gang trains: the round of a cycle or a run, its model and its plan.
 
-Owns these five values. Doesn't know who trains it.
+Owns these values. Doesn't know who trains it.
 """
 
 from dataclasses import dataclass
@@ -19,3 +19,8 @@ class TrainedRound:
     plan: TrainPlan
     parent: str = ""
     """The run of which an island is trained, or empty."""
+
+    @property
+    def step_tokens(self) -> int:
+        """How many tokens one step trains on."""
+        return self.plan.batch_sequences * self.shape.seq_len

@@ -1,22 +1,92 @@
-"""Looking at a gang's clocks while it is followed.
+"""Watching a gang's clocks while it is followed, and what a verdict means for the next gang.
 
-Owns the pace of the looks. Doesn't know what is judged (`gang_watchdog`), what a verdict means, or
-how a gang from which nothing comes is looked into.
+Owns the pace of the looks, and which members were silent. Doesn't know what is judged
+(`gang_watchdog`), or how a bad link is found (`gang_reachability`).
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from jupiterd.cluster.training.gang_watchdog import BEAT_S, GangWatchdog, Silent, Stuck
+from jupiterd.daemon.gangs.gang_reachability import GangReachability
+from jupiterd.daemon.gangs.late_joiners import LateJoiners
+from jupiterd.daemon.gangs.surviving_states import wish_for
+from jupiterd.daemon.gangs.trained_round import TrainedRound
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError, PeerUnreachableError, TimedOutError
+from jupiterd.ids import NodeId
 
 Verdict = Silent | Stuck
 
 
+class AttemptWatch:
+    """Ends an attempt whose members fall silent or take no step; for the attempts of one round."""
+
+    def __init__(
+        self,
+        machines: Machines,
+        reach: GangReachability,
+        late: LateJoiners,
+        of: TrainedRound,
+        self_id: NodeId,
+    ) -> None:
+        self._machines, self._reach, self._late = machines, reach, late
+        self._of = of
+        self._self_id = self_id
+        self.watchdog = GangWatchdog(0, 0.0)
+        """Of the newest attempt."""
+        self.silent: set[NodeId] = set()
+        """Whose members weren't heard when the newest attempt's end was due."""
+
+    def over(self, launch: GangPlan) -> AbstractAsyncContextManager[None]:
+        """Let silence of a rank's node, or of all its steps, end what is done meanwhile."""
+        self.silent.clear()
+        self.watchdog = self._watchdog_of(launch)
+        return watching(
+            self.watchdog,
+            lambda verdict: self.error_of(verdict, launch),
+            lambda: self.look_into(launch),
+        )
+
+    def _watchdog_of(self, launch: GangPlan) -> GangWatchdog:
+        """Return the clocks of a new attempt; they take over what the last ones have measured."""
+        save_s = wish_for(self._of.shape, 0).within_s
+        rate = launch.predicted_tokens_per_s
+        step_s = self._of.step_tokens / rate if rate else None
+        first_step_s = self.watchdog.next_first_step_s(step_s)
+        longest_busy_s = self.watchdog.longest_busy_s
+        return GangWatchdog(len(launch.gang), now_s(), save_s, longest_busy_s, first_step_s)
+
+    def error_of(self, verdict: Verdict, launch: GangPlan) -> JupiterError:
+        """Return the error that ends the attempt; the next one passes over the silent members."""
+        if isinstance(verdict, Silent):
+            for rank in (verdict.rank, *verdict.others):
+                self.silent.add(launch.gang[rank])
+                self._machines.pass_over(launch.gang[rank])
+        else:
+            self._late.were_too_slow(launch.late)
+        name = "" if verdict.rank is None else self._machines.name_of(launch.gang[verdict.rank])
+        return as_error(verdict, name)
+
+    async def look_into(self, launch: GangPlan) -> None:
+        """End an attempt that takes no step because of a bad link; the next leaves its node out.
+
+        Raises:
+            PeerUnreachableError: there is such a link.
+        """
+        gone = await self._reach.hindering(launch)
+        if gone:
+            # A request to them would be long on its way; they end their part by themselves.
+            self.silent.update(set(gone) - {self._self_id})
+            names = ", ".join(sorted(map(self._machines.name_of, gone)))
+            raise PeerUnreachableError(f"nothing comes of the gang: the link of {names} is bad")
+
+
 def as_error(verdict: Verdict, who: str) -> JupiterError:
-    """Return what people are told; `who`: the node that it is about, or empty."""
+    """Return the error for people; `who`: the node that it is about, or empty."""
     if isinstance(verdict, Silent):
         return PeerUnreachableError(f"{who} has said nothing for {verdict.for_s:.1f} s")
     together = "; every rank is alive, and each waits for the others"

@@ -1,4 +1,4 @@
-"""A rank whose events come from a list, and a conductor that follows it."""
+"""A rank whose events come from a list, and a supervisor that follows it."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,6 +8,8 @@ from jupiterd.cluster.training.gang_watchdog import GangWatchdog
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
+from jupiterd.daemon.gangs.rank_follower import RankEvents
+from jupiterd.daemon.gangs.rendezvous import RingListeners
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import WorkEvent
@@ -44,9 +46,14 @@ class OneRank:
             await asyncio.Event().wait()
 
 
-def following(rank: OneRank, launch: GangPlan = LAUNCH, parent: str = "") -> GangSupervisor:
+def events_of(supervisor: GangSupervisor, launch: GangPlan = LAUNCH) -> RankEvents:
+    """What takes in the events of an attempt's ranks."""
+    return supervisor._rank_events(launch, RingListeners())
+
+
+def following(rank: OneRank, launch: GangPlan = LAUNCH, parent: str = "") -> RankEvents:
     rank.term.know(CycleId(parent))
-    conductor = GangSupervisor(rank.services, TrainedRound(CYCLE, 1, tiny_shape(), PLAN, parent))
-    conductor._shown.begin(launch)
-    conductor._watch = GangWatchdog(len(launch.gang), 0.0)
-    return conductor
+    supervisor = GangSupervisor(rank.services, TrainedRound(CYCLE, 1, tiny_shape(), PLAN, parent))
+    supervisor._shown.begin(launch)
+    supervisor._watch.watchdog = GangWatchdog(len(launch.gang), 0.0)
+    return events_of(supervisor, launch)

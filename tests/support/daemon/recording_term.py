@@ -1,7 +1,8 @@
-"""A term that records what is committed, and the attempts that tests conduct on it."""
+"""A term that records what is committed, and the attempts that tests supervise on it."""
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted, Fact
 from jupiterd.cluster.ledger.cycle_state import CycleFact
+from jupiterd.cluster.training.gang_watchdog import GangWatchdog
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
@@ -11,7 +12,7 @@ from jupiterd.daemon.runtime.work_events import (
 )
 from jupiterd.ids import ArtifactId
 from jupiterd.protocol.training_values import TrainingProgress
-from tests.support.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B
+from tests.support.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B, events_of
 from tests.support.daemon.shapes import tiny_shape
 from tests.support.daemon.term_parts import (
     FakeCalls,
@@ -47,11 +48,12 @@ class Recording:
 
 
 def attempt_on(term: Recording, tip: str) -> GangSupervisor:
-    """The conductor of an attempt that started from a checkpoint."""
+    """The supervisor of an attempt that started from a checkpoint."""
     trained = TrainedRound(CYCLE, 1, tiny_shape(), PLAN)
-    conductor = GangSupervisor(term.services, trained)
-    conductor._line.tip = tip
-    return conductor
+    supervisor = GangSupervisor(term.services, trained)
+    supervisor._line.tip = tip
+    supervisor._watch.watchdog = GangWatchdog(len(LAUNCH.gang), 0.0)
+    return supervisor
 
 
 def checkpoint(name: str, step: int) -> CheckpointCommitted:
@@ -68,10 +70,10 @@ def ending_at(step: int) -> TrainPlan:
     return PLAN.model_copy(update={"steps": step})
 
 
-async def tell(conductor: GangSupervisor, checkpoint: CheckpointStored) -> None:
-    """Let rank 0 tell of a checkpoint, and wait for what comes of it."""
-    async with conductor._committing(LAUNCH):
-        conductor._note(0, B, checkpoint, LAUNCH)
+async def report(supervisor: GangSupervisor, checkpoint: CheckpointStored) -> None:
+    """Let rank 0 report a checkpoint, and wait until it is recorded."""
+    async with supervisor._committing(LAUNCH):
+        events_of(supervisor).take_in(0, B, checkpoint)
 
 
 def steps(term: Recording) -> list[int]:

@@ -9,22 +9,18 @@ from jupiterd.cluster.facts.attempt_facts import AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.planning.backends import NCCL
 from jupiterd.cluster.planning.engines import MLX, TORCH, EngineChoice, choose_engine
-from jupiterd.cluster.training.gang_watchdog import GangWatchdog
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.phases.steps import TrainRound
-from jupiterd.daemon.gangs import gang_supervisor, scale_candidates
+from jupiterd.daemon.gangs import attempt_retries, scale_candidates
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
 from jupiterd.daemon.gangs.scale_candidates import ScaleCandidates
-from jupiterd.daemon.gangs.watchdog_timer import watching
-from jupiterd.daemon.planning.gang_plan import GangPlan, nccl_failure
+from jupiterd.daemon.planning.gang_plan import nccl_failure
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import (
     BadRouteError,
     ModelTooLargeError,
     NcclFailedError,
     OutOfMemoryError,
-    PeerUnreachableError,
-    TimedOutError,
     WorkFailedError,
 )
 from jupiterd.ids import ArtifactId, NodeId
@@ -62,8 +58,8 @@ async def test_after_a_crash_in_nccl_the_next_attempt_uses_gloo_and_says_why() -
 async def test_memory_may_run_out_as_often_as_there_is_less_to_try(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gang_supervisor, "RETRY_S", 0.0)
-    monkeypatch.setattr(gang_supervisor, "MAX_RETRY_S", 0.0)
+    monkeypatch.setattr(attempt_retries, "RETRY_S", 0.0)
+    monkeypatch.setattr(attempt_retries, "MAX_RETRY_S", 0.0)
     conductor = attempt_on(Recording(), "")
     conductor._memory = MicroBatchSizes(64)
     tried: list[int] = []
@@ -86,7 +82,7 @@ async def test_memory_may_run_out_as_often_as_there_is_less_to_try(
 async def test_a_gang_that_was_left_by_one_is_formed_anew_at_once_without_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gang_supervisor, "RETRY_S", 3600.0)
+    monkeypatch.setattr(attempt_retries, "RETRY_S", 3600.0)
     conductor = attempt_on(Recording(), "")
     tried: list[frozenset[NodeId]] = []
 
@@ -107,42 +103,6 @@ async def test_a_gang_that_was_left_by_one_is_formed_anew_at_once_without_it(
     async with asyncio.timeout(TIMEOUT_S):
         await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
     assert tried == [frozenset(), {B}]
-
-
-@pytest.mark.parametrize(("gone", "silent"), [([], set[NodeId]()), ([B], {B}), ([A], set())])
-async def test_an_attempt_ends_where_a_link_is_why_nothing_comes_of_it(
-    gone: list[NodeId], silent: set[NodeId], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    conductor = attempt_on(Recording(), "")
-
-    async def hindering(_launch: GangPlan) -> list[NodeId]:
-        return gone
-
-    monkeypatch.setattr(conductor._reach, "hindering", hindering)
-    if gone:
-        with pytest.raises(PeerUnreachableError, match="is bad"):
-            await conductor._look_into(LAUNCH)
-    else:
-        await conductor._look_into(LAUNCH)
-    assert conductor._silent == silent, "what runs on the leader itself is always ended"
-
-
-async def test_a_gang_in_doubt_is_looked_into_while_it_is_followed() -> None:
-    looked = asyncio.Event()
-
-    async def look_into() -> None:
-        looked.set()
-        raise PeerUnreachableError("the link of beta is bad")
-
-    watch = GangWatchdog(2, now_s())
-    with pytest.raises(ExceptionGroup) as ended:
-        async with (
-            asyncio.timeout(60.0),
-            watching(watch, lambda _: TimedOutError("stuck"), look_into),
-        ):
-            await asyncio.Event().wait()
-    assert looked.is_set()
-    assert ended.group_contains(PeerUnreachableError)
 
 
 @pytest.mark.parametrize("has_trained", [True, False])

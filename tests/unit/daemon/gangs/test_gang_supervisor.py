@@ -13,39 +13,34 @@ from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.ledger.trunk import trunk_of
 from jupiterd.cluster.training.gang_watchdog import (
     BEAT_S,
-    FIRST_STEP_S,
-    LEAST_STEP_S,
     SILENT_S,
     GangWatchdog,
-    Silent,
-    Stuck,
 )
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
+from jupiterd.daemon.gangs.rank_follower import follow
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
-    BEGINS,
-    BUSY,
     Alive,
     Started,
     WorkEvent,
 )
 from jupiterd.errors import BranchChangedError, DiskFullError, NoLeaderError, PeerUnreachableError
 from jupiterd.ids import ArtifactId, CycleId
-from jupiterd.protocol.frames import CheckpointUnsaved, Progressed
+from jupiterd.protocol.frames import CheckpointUnsaved
 from tests.support.cluster.building import outer_step, training
-from tests.support.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B, OneRank
+from tests.support.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B, OneRank, events_of
 from tests.support.daemon.recording_term import (
     Recording,
     attempt_on,
     checkpoint,
     ending_at,
     made,
+    report,
     steps,
-    tell,
 )
 from tests.support.daemon.shapes import tiny_shape
 from tests.support.daemon.term_parts import FakeMachines, FakeTerm, services_of
@@ -160,19 +155,20 @@ async def test_training_goes_on_while_no_disk_has_room_for_a_checkpoint() -> Non
     parts = services_of(term, machines=FakeMachines(names=names))
     parts.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
     conductor = GangSupervisor(parts, TrainedRound(CYCLE, 1, tiny_shape(), PLAN))
+    conductor._watch.watchdog = GangWatchdog(2, 0.0)
 
     def detail() -> str:
         return parts.board.to_plain(1.0)[0]["detail"]
 
-    conductor._note(0, B, CheckpointUnsaved(10, "no room left"), LAUNCH)
+    events_of(conductor).take_in(0, B, CheckpointUnsaved(10, "no room left"))
     assert detail() == ("beta: no room left; training goes on without the checkpoint of step 10")
-    await tell(conductor, made("k2", 20))
+    await report(conductor, made("k2", 20))
     assert detail().startswith("alpha: no room; training goes on")
     with pytest.raises(DiskFullError, match="alpha: no room"):
         conductor._alarm.check()
-    await tell(conductor, made("k2", 20))
+    await report(conductor, made("k2", 20))
     term.is_full = False
-    await tell(conductor, made("k3", 30))
+    await report(conductor, made("k3", 30))
     conductor._alarm.check()
     assert (detail(), len(term.recorded)) == ("", 1)
 
@@ -182,8 +178,9 @@ async def test_where_a_node_joins_one_of_the_states_that_all_have_written_is_rec
     conductor = attempt_on(term, "")
     async with conductor._committing(LAUNCH):
         conductor._commits.hold()
-        conductor._note(0, A, made("k7", 7), LAUNCH)
-        conductor._note(1, B, made("k7", 7), LAUNCH)
+        events = events_of(conductor)
+        events.take_in(0, A, made("k7", 7))
+        events.take_in(1, B, made("k7", 7))
     assert not term.recorded
     await conductor._end(LAUNCH, "gamma joins")
     assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, AttemptClosed]
@@ -200,7 +197,6 @@ async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
     term = Recording()
     term.reach.may_copy.clear()
     conductor = attempt_on(term, "")
-    conductor._watch = GangWatchdog(2, 0.0)
 
     async def events() -> AsyncGenerator[WorkEvent]:
         yield Started(7, "cpu")
@@ -211,7 +207,7 @@ async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
         term.reach.may_copy.set()
 
     async with asyncio.timeout(TIMEOUT_S), conductor._committing(LAUNCH):
-        await conductor._follow(0, A, events(), LAUNCH)
+        await follow(0, A, events(), events_of(conductor))
     assert steps(term) == [10, 20]
 
 
@@ -226,7 +222,7 @@ async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
 
     async def lose_it() -> None:
         async with conductor._committing(LAUNCH):
-            conductor._note(0, A, made("k1", 10), LAUNCH)
+            events_of(conductor).take_in(0, A, made("k1", 10))
             await asyncio.sleep(0)
             raise PeerUnreachableError("rank 0 was lost")
 
@@ -260,60 +256,7 @@ async def test_a_rank_lost_after_the_last_step_is_no_trouble_of_its_attempt(
 async def test_a_rank_that_has_come_to_its_end_is_not_silent() -> None:
     conductor = attempt_on(Recording(), "")
     began_s = now_s()
-    conductor._watch = GangWatchdog(2, began_s)
-    await conductor._follow(1, B, OneRank(Started(7, "cpu")).run(), LAUNCH)
+    watchdog = conductor._watch.watchdog = GangWatchdog(2, began_s)
+    await follow(1, B, OneRank(Started(7, "cpu")).run(), events_of(conductor))
     looks = range(int(10 * SILENT_S / BEAT_S))
-    assert not any(conductor._watch.look(began_s + number * BEAT_S) for number in looks)
-
-
-async def test_all_that_are_silent_are_left_out_even_a_member_that_was_just_removed() -> None:
-    term = Recording()
-    conductor = attempt_on(term, "")
-    error = conductor._lost(Silent(1, 2.1, (0,)), LAUNCH)
-    assert error.message == f"{B} has said nothing for 2.1 s"
-    assert conductor._silent == {A, B}
-    assert set(term.machines.passed_over) == {A, B}
-
-
-async def test_a_first_step_that_never_ends_is_told_and_the_next_gang_gets_its_time() -> None:
-    conductor = attempt_on(Recording(), "")
-    plan = PLAN.model_copy(update={"batch_sequences": 4})
-    conductor._of = replace(conductor._of, plan=plan)
-    tokens = 4 * tiny_shape().seq_len
-    launch = replace(LAUNCH, predicted_tokens_per_s=tokens / 1.0)  # a second a step
-
-    async def judged() -> Silent | Stuck | None:
-        async with conductor._watching(launch):
-            began_s = now_s()
-            for rank in range(2):
-                conductor._hear(rank, Progressed(0, 0, "steps", {BUSY: 1.0, BEGINS: 1.0}))
-            for number in range(int(60.0 / BEAT_S)):  # in a time of its own
-                for rank in range(2):
-                    conductor._watch.heard(rank, began_s + number * BEAT_S)
-                if verdict := conductor._watch.look(began_s + number * BEAT_S):
-                    return verdict
-        return None
-
-    verdict = await judged()
-    assert isinstance(verdict, Stuck)
-    assert FIRST_STEP_S <= verdict.for_s <= FIRST_STEP_S + 2 * BEAT_S
-    error = conductor._lost(verdict, launch)
-    assert "every rank is alive, and each waits for the others" in error.message
-    assert await judged() is None
-
-
-async def test_who_says_that_it_is_busy_is_waited_for_and_people_see_no_step_of_it() -> None:
-    term, began_s = Recording(), now_s()
-    conductor = attempt_on(term, "")
-    conductor._watch = GangWatchdog(2, began_s)
-    for step in (1, 2, 3):
-        conductor._hear(0, Progressed(step, 100, "steps", {"loss": 2.0}))
-    busy = Progressed(3, 100, "steps", {BUSY: 1.0})
-    conductor._hear(0, busy)
-    conductor._note(0, A, busy, LAUNCH)
-    looks = range(int(10 * LEAST_STEP_S / BEAT_S))
-    for number in looks:
-        for rank in range(2):
-            conductor._watch.heard(rank, began_s + number * BEAT_S)
-        assert not conductor._watch.look(began_s + number * BEAT_S)
-    assert BUSY not in str(term.board.to_plain(now_s()))
+    assert not any(watchdog.look(began_s + number * BEAT_S) for number in looks)

@@ -1,0 +1,55 @@
+"""Whether a round's training tries another attempt after one that failed, and when.
+
+Owns counting attempts that add nothing, the pause between two, and which of the errors that end an
+attempt together explains the others. Doesn't know how an attempt runs, or what mends an error.
+"""
+
+import asyncio
+
+from jupiterd.error_groups import all_of
+from jupiterd.errors import JupiterError, NcclFailedError, OutOfMemoryError, WorkFailedError
+
+MAX_BARREN_ATTEMPTS = 5
+"""Attempts in a row that add no checkpoint; more means that training can't go on by itself."""
+
+RETRY_S = 1.0
+MAX_RETRY_S = 30.0
+
+
+class AttemptRetries:
+    """The failed attempts of one round, for one leader."""
+
+    def __init__(self) -> None:
+        self._barren, self._wait_s = 0, RETRY_S
+
+    def failed(
+        self, error: JupiterError, *, is_set_aside: bool, has_advanced: bool, is_regrouped: bool
+    ) -> bool:
+        """Take in that an attempt failed; return whether another one may succeed.
+
+        is_set_aside: the next attempt starts from another checkpoint
+        has_advanced: the attempt has added a checkpoint
+        is_regrouped: the next gang leaves out another node
+        """
+        if is_set_aside or has_advanced:
+            self._barren, self._wait_s = 0, 0.0
+        if is_regrouped:
+            self._wait_s = 0.0
+        # One that ran out of memory is tried with less: there is an end to that.
+        is_mended = is_set_aside or isinstance(error, OutOfMemoryError)
+        self._barren += not (error.may_mend or is_mended)
+        return not error.is_permanent and self._barren < MAX_BARREN_ATTEMPTS
+
+    async def pause(self) -> None:
+        """Wait until the next attempt is due; each pause is twice as long as the one before."""
+        await asyncio.sleep(self._wait_s)
+        self._wait_s = min(max(2 * self._wait_s, RETRY_S), MAX_RETRY_S)
+
+
+def root_cause(group: BaseExceptionGroup[JupiterError]) -> JupiterError:
+    """Return the error that explains the rest: a lost node, or NCCL, before what workers said."""
+
+    def is_its_consequence(error: JupiterError) -> bool:
+        return isinstance(error, WorkFailedError) and not isinstance(error, NcclFailedError)
+
+    return min(all_of(group), key=is_its_consequence)

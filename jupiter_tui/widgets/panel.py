@@ -1,17 +1,31 @@
 """A part of a screen that shows one drawing.
 
-Owns when it is drawn again: after another scene or another size. Doesn't know what it shows.
+Owns when it is drawn again: after another scene or another size; and the style of each
+tone, whose colours are the theme's. Doesn't know what it shows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
+from textual.content import Content
 from textual.widgets import Static
 
-from jupiter_tui.drawings.primitives.lines import Lines, Tone, line
+from jupiter_tui.drawings.primitives.lines import Lines, Tone, in_ascii, line
 from jupiter_tui.model.scene import Scene
-from jupiter_tui.widgets.paint import painted
 from jupiterd.formats import printable
+
+STYLES: Mapping[Tone, str] = {
+    Tone.NORMAL: "",
+    Tone.STRONG: "bold",
+    Tone.FAINT: "$foreground-muted",
+    Tone.GOOD: "$text-success",
+    Tone.NOTE: "$text-accent",
+    Tone.WARN: "$text-warning",
+    Tone.BAD: "bold $text-error",
+}
+
+FADED = "dim"
+"""The style of data that may be out of date."""
 
 Drawing = Callable[[Scene, int, int], Lines]
 """Takes a scene, a width and a height, both in characters."""
@@ -71,3 +85,19 @@ class Panel(Static):
                 raise
             message = f"can't be drawn: unexpected {type(error).__name__}: {error}"
             return (line(printable(message), Tone.BAD),)
+
+
+def painted(lines: Lines, *, is_faded: bool, is_ascii: bool) -> Content:
+    """Return the lines as one piece of content; nothing in them is taken for markup."""
+    return Content("\n").join(
+        Content.assemble(
+            *(
+                (
+                    in_ascii(cell.text) if is_ascii else cell.text,
+                    FADED if is_faded else STYLES[cell.tone],
+                )
+                for cell in line
+            )
+        )
+        for line in lines
+    )

@@ -11,11 +11,13 @@ from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.options.durations import DURATION
 from jupiterd.ctl.output.console import Console
-from jupiterd.ctl.output.load_blocks import block_lines, node_rows
+from jupiterd.ctl.output.load_blocks import block_lines, local_row, node_rows
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import DaemonUnreachableError, TimedOutError, UsageError
 
 LEAST_INTERVAL_S = 0.2
+COUNTING_S = 0.5
+"""The processor's share is counted over this before the first reading."""
 
 
 @click.command(cls=GlobalOptionsCommand)
@@ -90,8 +92,6 @@ class _Machines:
         return ask(self._state_dir, "status")
 
     def _own_row(self) -> dict[str, Any]:
-        from jupiterd.ctl.diagnose.this_machine import ThisMachine
-
         self._local = self._local or ThisMachine()
         return self._local.row()
 
@@ -99,3 +99,26 @@ class _Machines:
         if source != self.source and notice:
             console.notice(notice)
         self.source = source
+
+
+class ThisMachine:
+    """This machine alone, measured here where no daemon answers; accelerators are found once."""
+
+    def __init__(self) -> None:
+        import platform
+
+        from jupiterd.hardware.machine_load import GpuLoads, start_counting
+        from jupiterd.hardware.probe import probe
+
+        self._name = platform.node()
+        self._hardware = probe()
+        self._gpus = GpuLoads(self._hardware.gpus)
+        start_counting()
+        Event().wait(COUNTING_S)
+
+    def row(self) -> dict[str, Any]:
+        """Return one reading; no daemon means no memory of one."""
+        from jupiterd.hardware.machine_load import processor_and_memory
+
+        loads = [load.to_plain() for load in self._gpus.read()]
+        return local_row(self._name, self._hardware.to_plain(), processor_and_memory(), loads, None)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from jupiterd.cycle.data.split import DEV, GATE
 from jupiterd.cycle.gate.case import Case, Findings, GateSettings
 from jupiterd.cycle.gate.decision import Answer, Decision, Outcome, Question
-from jupiterd.cycle.gate.development import DevelopmentLook, look_at_development
 from jupiterd.cycle.gate.fill_ins import ClozeComparison
 from jupiterd.cycle.gate.forgetting import Forgetting, forgotten
 from jupiterd.cycle.gate.looks import AlphaLedger, ledger_at
@@ -24,6 +23,19 @@ from jupiterd.cycle.gate.tie_break import TieBreak
 from jupiterd.cycle.gate.vault import VaultLook, look_into_vault
 
 NOTHING_ELSE = Findings()
+
+
+@dataclass(frozen=True)
+class DevelopmentLook:
+    """How a candidate does on development text, which is scored in every round.
+
+    Bits per byte over all of it; infinite where a score isn't finite. A promotion never depends on
+    them: they are what a generator is rolled back by (`cycle.generation.promotion`).
+    """
+
+    documents: int
+    candidate_bpb: float
+    incumbent_bpb: float
 
 
 @dataclass(frozen=True)
@@ -153,3 +165,14 @@ def _mean(values: Sequence[float]) -> float:
     if not values or not all(map(math.isfinite, values)):
         return math.inf
     return math.fsum(values) / len(values)
+
+
+def look_at_development(scores: Sequence[DocumentScore]) -> DevelopmentLook | None:
+    """Return the bits per byte of candidate and incumbent on the same text; None without text."""
+    if not scores:
+        return None
+    return DevelopmentLook(
+        len(scores),
+        pooled_bpb(scores, [score.candidate_nats for score in scores]),
+        pooled_bpb(scores, [score.incumbent_nats for score in scores]),
+    )

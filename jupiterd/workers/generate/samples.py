@@ -13,14 +13,14 @@ outputs: samples, parents (the real ones they began from: what was collected goe
 (some of the answers that became no sample, with their reasons)
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 from jupiterd.cycle.data.lineage import Sample, text_hash
 from jupiterd.cycle.data.purge import Purge
 from jupiterd.cycle.generation.generation_options import GIVEN_UP, WITHOUT
-from jupiterd.cycle.templates.refusal import RefusedAnswer
+from jupiterd.cycle.templates.refusal import Refusal, RefusedAnswer
 from jupiterd.cycle.templates.texts import TEMPLATES
 from jupiterd.cycle.templates.turns import turns_of
 from jupiterd.cycle.text_rules.secrets import cleaned
@@ -34,9 +34,9 @@ from jupiterd.workers.generate.engines import open_engine
 from jupiterd.workers.generate.function_prompts import KIND as COMPLETE_FUNCTION
 from jupiterd.workers.generate.function_prompts import FunctionPromptMaker
 from jupiterd.workers.generate.grounded_prompt import GroundedPrompt, PromptMaker
-from jupiterd.workers.generate.refusals import RefusedAnswers
 from jupiterd.workers.generate.rewriting import RewritingPromptMaker
 from jupiterd.workers.link import Task
+from jupiterd.workers.samples.drop_files import STORED_OF_REASON, shortened, write_drops
 from jupiterd.workers.samples.sample_file import SampleWriter, read_all
 
 
@@ -170,3 +170,30 @@ def _sample(task: Task, asker: PromptMaker, ask: GroundedPrompt, text: str) -> S
             **ask.origin,
         },
     )
+
+
+class RefusedAnswers:
+    """The answers that became no sample; some of each reason are stored for people to look at.
+
+    Of each reason those with the smallest ids are stored. An id is a hash, so that is a fair draw,
+    and the same one on whatever machine the work is done. Their files have the form of the filters'
+    drops, so that both are shown together.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[Refusal, list[tuple[str, Sample, RefusedAnswer]]] = defaultdict(list)
+
+    def add(self, sample: Sample, refused: RefusedAnswer) -> None:
+        """Store what would have become a sample, if it is among the first of its reason."""
+        short = shortened(sample)
+        entries = self._entries[refused.reason]
+        if any(stored_id == sample.id for stored_id, _, _ in entries):  # one empty answer is enough
+            return
+        entries.append((sample.id, short, refused))
+        entries.sort(key=lambda entry: entry[0])
+        del entries[STORED_OF_REASON:]
+
+    def write(self, folder: Path) -> None:
+        """Write the stored answers, by reason and id."""
+        ranked = (self._entries[reason] for reason in sorted(self._entries))
+        write_drops(folder, ((sample, why) for entries in ranked for _, sample, why in entries))

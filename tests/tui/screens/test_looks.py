@@ -4,7 +4,7 @@ import pytest
 
 from jupiter_tui.drawings.primitives.lines import Tone
 from jupiter_tui.widgets.keys import SCREENS as TABS
-from jupiter_tui.widgets.paint import STYLES
+from jupiter_tui.widgets.panel import STYLES
 from jupiterd.client.watch import Delta
 from tests.support.tui.gallery import DIALOGS, EMPTY, LOST, SCREENS, STALE, shot
 from tests.support.tui.pictures import StillTui, settled, shown, until

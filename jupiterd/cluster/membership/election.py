@@ -123,7 +123,7 @@ class _Round:
 
     awaited: set[NodeId]
     ends_at: float
-    requested: int
+    voters: int
     is_repeated: bool = False
     has_grants: bool = False
 
@@ -207,10 +207,8 @@ class Election:
 
     def steadiest(self, nodes: Iterable[NodeId]) -> NodeId | None:
         """Return the one of these nodes that leads best, by what each says of itself."""
-        stabilities = {
-            node: self._beats[node][1].stability for node in nodes if node in self._beats
-        }
-        return max(stabilities, key=lambda node: (stabilities[node], node), default=None)
+        known = {node: self._beats[node][1].stability for node in nodes if node in self._beats}
+        return max(known, key=lambda node: (known[node], node), default=None)
 
     def step(self, now: float, event: ElectionInput) -> list[Effect]:
         """Take in what happened at `now` and return what is to be done, in order."""
@@ -379,7 +377,7 @@ class Election:
     def _repeat_or_finish(self, now: float) -> list[Effect]:
         if self._round.is_repeated or self._is_witnessed():
             self._passed_over = set(self._round.awaited)
-            return self._win(f"{len(self._round.awaited)} of {self._round.requested} didn't answer")
+            return self._win(f"{len(self._round.awaited)} of {self._round.voters} didn't answer")
         self._round.is_repeated = True
         self._round.ends_at = now + self._timing.answer_s
         return [RequestPreVote(frozenset(self._round.awaited), self._term + 1)]
@@ -387,9 +385,7 @@ class Election:
     def _finish_if_complete(self) -> list[Effect]:
         if self._round.awaited:
             return []
-        agreed = (
-            f"all {self._round.requested} nodes asked agree" if self._round.requested else "alone"
-        )
+        agreed = f"all {self._round.voters} nodes asked agree" if self._round.voters else "alone"
         return self._win(agreed)
 
     def _win(self, reason: str) -> list[Effect]:

@@ -241,7 +241,7 @@ async def test_a_first_round_begins_with_weights_that_are_drawn_and_later_ones_w
 async def test_a_round_is_over_with_the_last_weights_of_an_island_and_so_are_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.islands.island_coordinator.MOMENT_S", 0.0)
+    monkeypatch.setattr("jupiterd.daemon.islands.final_weights.MOMENT_S", 0.0)
     async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
         async with conducting(leading, 2) as task:
             await go_through(leading, 2)

@@ -8,8 +8,8 @@ import pytest
 from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cycle.islands.outer_orders import ADRIFT, STRANGER
 from jupiterd.daemon.gangs.island_reseed import IslandReseed
-from jupiterd.daemon.islands import island_coordinator
-from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
+from jupiterd.daemon.islands import final_weights
+from jupiterd.daemon.islands.final_weights import FinalWeights
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.errors import IslandLeftOutError
 from jupiterd.ids import ArtifactId, CycleId
@@ -139,13 +139,13 @@ async def test_who_stood_at_another_outer_step_or_tells_nothing_is_not_compared(
 async def test_last_weights_of_an_island_that_was_adrift_count_where_no_other_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, look = list[None](), IslandCoordinator._last_weights
+    looks, look = list[None](), FinalWeights._found
 
-    def look_and_count(conductor: IslandCoordinator) -> CheckpointCommitted | None:
+    def look_and_count(final: FinalWeights) -> CheckpointCommitted | None:
         looks.append(None)
-        return look(conductor)
+        return look(final)
 
-    monkeypatch.setattr(IslandCoordinator, "_last_weights", look_and_count)
+    monkeypatch.setattr(FinalWeights, "_found", look_and_count)
     monkeypatch.setitem(SETTINGS, "max_steps", EVERY)
     of_two = trains(tmp_path, monkeypatch, second=ELSEWHERE)
     async with of_two as (leading, _):
@@ -170,7 +170,7 @@ async def test_last_weights_of_an_island_that_was_adrift_count_where_no_other_is
             looks.clear()
             await until(lambda: len(looks) > 1 or task.done())
             assert not task.done(), "who is away often comes back"
-            monkeypatch.setattr(island_coordinator, "LOST_GRACE_S", 0.0)
+            monkeypatch.setattr(final_weights, "LOST_GRACE_S", 0.0)
             await task
             last = leading.term.cycle(CYCLE).last_checkpoint(1)
             assert last is not None

@@ -22,9 +22,8 @@ from jupiterd.cluster.ledger.island_runs import islands_of
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.cycle.islands.outer_orders import QUARANTINED
-from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.daemon.catalog.outer_step_mapping import open_rounds
-from jupiterd.daemon.islands.island_coordinator import IslandCoordinator, told
+from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
@@ -485,17 +484,3 @@ async def test_one_that_came_and_is_far_too_slow_is_let_go(
         await until(lambda: len(line(leading)) > 3)
         assert third.cycle in line(leading)[3].islands, "what it has done counts"
         assert leading.term.cycle(third.cycle).wanted == "stopped"
-
-
-@pytest.mark.parametrize(
-    ("closing", "says"),
-    [
-        (Closing(("a", "b"), (1, 1)), "outer step 7: 2 islands"),
-        (Closing(("a",), (1,)), "outer step 7: one island"),
-        (Closing(("a", "b"), (1, 1), (), ("c", "d")), "2 of 4 islands, 2 are missing"),
-        (Closing(("a",), (1,), ("b",), ("c",)), "1 of 3 islands, one is missing, one is left out"),
-        (Closing(("a",), (1,), adrift=("b", "c")), "1 of 3 islands, 2 are adrift"),
-    ],
-)
-def test_people_are_told_who_counted(closing: Closing, says: str) -> None:
-    assert told(7, closing).endswith(says)

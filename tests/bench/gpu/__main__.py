@@ -7,6 +7,8 @@ is no CUDA device. Doesn't know what a part measures.
 
 import argparse
 import importlib.metadata
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +17,7 @@ import torch
 
 from tests.bench.figure import machine
 from tests.bench.gpu.parts import PARTS
-from tests.bench.gpu.row import Row, markdown, rows_of
+from tests.bench.gpu.row import Row, latest, markdown, rows_of
 
 NO_DEVICE = "there is no CUDA device here, and all of these figures need one: not run"
 MOST_S = 535.0
@@ -49,7 +51,7 @@ def measured(name: str, ends_s: float) -> list[Row]:
     ran = run_part(name, left_s)
     took = f"{name}: {time.monotonic() - began_s:.0f} s"
     print(took, file=sys.stderr, flush=True)
-    rows = list(rows_of(ran.stdout))
+    rows = latest(rows_of(ran.stdout))
     if ran.returncode:
         reason = (ran.stderr.strip().splitlines() or ["it printed nothing"])[-1]
         rows.append(Row(name, None, note=reason.replace("|", "/")[:200]))
@@ -58,14 +60,28 @@ def measured(name: str, ends_s: float) -> list[Row]:
 
 def run_part(name: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
     """Run a part to its end, or to its limit."""
-    command = [sys.executable, "-m", "tests.bench.gpu.parts", name]
-    try:
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout_s, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        printed = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
-        return subprocess.CompletedProcess(command, 1, printed, f"stopped after {timeout_s:.0f} s")
+    return run_bounded([sys.executable, "-m", "tests.bench.gpu.parts", name], timeout_s)
+
+
+def run_bounded(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    """Run a command; at its limit end it with all processes that it has started.
+
+    What it has printed by then is kept, and the last line of stderr says that it was stopped.
+    """
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            printed, complaints = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            printed, complaints = process.communicate()
+            complaints += f"\nstopped after {timeout_s:.0f} s"
+        return subprocess.CompletedProcess(command, process.returncode, printed, complaints)
 
 
 def commit() -> str:

@@ -6,8 +6,9 @@ card's data sheet.
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ from torch.nn import functional
 from jupiterd.cycle.training.memory import flops_per_token
 from jupiterd.cycle.training.peak_flops import peak_flops_per_s, utilisation
 from jupiterd.cycle.training.plan import ModelShape
-from jupiterd.workers.train.torch.torch_model import make_model
+from jupiterd.workers.train.torch.torch_model import CausalModel, make_model
 from tests.bench.gpu.gpu_clock import seconds_of
 from tests.bench.gpu.row import Row
 from tests.bench.train.plain_loop import NanoGpt
@@ -55,7 +56,7 @@ def rows(name: str) -> Iterator[Row]:
     shape = SHAPES[name]()
     with tempfile.TemporaryDirectory() as folder:
         write_shards(Path(folder) / "shards", shape.model)
-        yield compared(shape, Path(folder) / "shards")
+        yield from compared(shape, Path(folder) / "shards")
 
 
 def micro_batch_rows() -> Iterator[Row]:
@@ -69,19 +70,20 @@ def micro_batch_rows() -> Iterator[Row]:
             yield Row(f"25m, {count} x {sequences} sequences", rate, "tokens/s", note=note)
 
 
-def compared(shape: Shape, shards: Path) -> Row:
-    """Measure both, one after the other."""
+def compared(shape: Shape, shards: Path) -> Iterator[Row]:
+    """Yield ours, and once the plain loop is measured, too, both."""
     batch = 1, shape.sequences, SEQ_LEN
     rate, note = our_rate(shape.model, shards, batch)
-    other = shape.sequences * SEQ_LEN / seconds_of(PlainStep(shape), STEPS, WARM_STEPS)
-    name = f"{shape.name}, {shape.sequences} x {SEQ_LEN}"
-    return Row(name, rate, "tokens/s", other, note)
+    own = Row(f"{shape.name}, {shape.sequences} x {SEQ_LEN}", rate, "tokens/s", note=note)
+    yield own
+    step_s = seconds_of(PlainStep(shape), STEPS, WARM_STEPS)
+    yield replace(own, other=shape.sequences * SEQ_LEN / step_s)
 
 
 def our_rate(model: ModelShape, shards: Path, batch: tuple[int, int, int]) -> tuple[float, str]:
     """Return tokens/s of our loop, with MFU and memory as a note."""
     torch.cuda.reset_peak_memory_stats()
-    torch._dynamo.reset()  # or the next batch size would be compiled for any size, which is slower
+    torch.compiler.reset()  # or the next batch size would be compiled for any size, which is slower
     step = step_of(ours(model, shards, batch, "cuda"), WARM_STEPS, STEPS)
     rate = batch[0] * batch[1] * batch[2] / step.clock_s
     peak = peak_flops_per_s(torch.cuda.get_device_name())
@@ -133,7 +135,8 @@ class WholeLogits(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return the logits [sequences, tokens, vocabulary]."""
-        return functional.linear(self.model.hidden(ids), self.model.output_weight)
+        model = cast("CausalModel", self.model)
+        return functional.linear(model.hidden(ids), model.output_weight)
 
 
 def plain_model(shape: ModelShape) -> nn.Module:

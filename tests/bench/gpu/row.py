@@ -5,7 +5,7 @@ what is measured.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 HEAD = ("| what | measured | alongside | ratio | note |", "|---|---|---|---|---|")
@@ -45,6 +45,11 @@ def rows_of(output: str) -> Iterator[Row]:
     for line in output.splitlines():
         if line.startswith('{"what"'):
             yield Row(**json.loads(line))
+
+
+def latest(rows: Iterable[Row]) -> list[Row]:
+    """Return the last row of each name: a part prints it again once its rival is measured."""
+    return list({row.what: row for row in rows}.values())
 
 
 def markdown(rows: Sequence[Row]) -> str:

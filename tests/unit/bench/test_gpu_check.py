@@ -1,11 +1,13 @@
 """What `make gpu-check` says of its figures, and of a machine without a card."""
 
+import math
 import subprocess
 import sys
 
 import pytest
 
-from tests.bench.gpu.row import HEAD, Row, markdown, rows_of
+from jupiterd.cycle.training.peak_flops import peak_flops_per_s, utilisation
+from tests.bench.gpu.row import HEAD, Row, latest, markdown, rows_of
 
 
 def test_a_row_arrives_as_a_part_has_printed_it() -> None:
@@ -33,3 +35,33 @@ def test_without_a_card_it_says_so_in_one_line_and_ends_with_2() -> None:
     assert ran.stderr.strip() == (
         "there is no CUDA device here, and all of these figures need one: not run"
     )
+
+
+def test_a_figure_that_is_printed_again_replaces_the_first() -> None:
+    alone, beside = Row("a", 3.0, "tokens/s"), Row("a", 3.0, "tokens/s", 4.0)
+    assert latest([alone, Row("b", 1.0), beside]) == [beside, Row("b", 1.0)]
+
+
+def test_at_its_limit_a_part_ends_with_all_that_it_has_started() -> None:
+    main = pytest.importorskip("tests.bench.gpu.__main__")
+    child = "import time; time.sleep(6); print('the child went on')"
+    parent = (
+        "import subprocess, sys, time; print('first', flush=True); "
+        f"subprocess.Popen([sys.executable, '-c', {child!r}]); time.sleep(60)"
+    )
+    ran = main.run_bounded([sys.executable, "-c", parent], 2)
+    assert ran.stdout == "first\n"
+    assert ran.returncode != 0
+    assert ran.stderr.splitlines()[-1] == "stopped after 2 s"
+
+
+def test_mfu_is_palms_count_over_the_peak_of_the_card() -> None:
+    pytest.importorskip("torch")
+    flops = pytest.importorskip("jupiterd.cycle.training.memory").flops_per_token
+    model = pytest.importorskip("tests.bench.train.single").preset("100m")
+    peak = peak_flops_per_s("NVIDIA H200")
+    assert peak == 989.4e12
+    share = utilisation(398_578, flops(model), peak)
+    assert share is not None
+    assert math.isclose(share, 0.340, abs_tol=0.001)
+    assert utilisation(398_578, flops(model), peak_flops_per_s("a card of tomorrow")) is None

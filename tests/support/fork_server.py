@@ -32,8 +32,11 @@ ENVIRONMENTS = "environments.json"
 PID = "pid"
 """The file that tells which process serves."""
 
-KINDS = ("torch", "mlx")
-"""Of workers and nurseries with an engine."""
+ENGINES = ("torch", "mlx")
+"""The kinds of workers and nurseries with an engine."""
+
+DATA = "data"
+"""The kind of workers that collect, clean and pack text."""
 
 PROGRAMS = "jupiterd"
 """The kind of jupiterd and jupiterctl; each process shows it in its command line."""
@@ -101,8 +104,9 @@ def main(folder: Path) -> None:
     """Start each kind when it is first asked for, until nobody wants any more."""
     end_with_parent()
     environments = {
-        kind: worker_environment("train", {"engine": kind, "threads": 1}) for kind in KINDS
+        kind: worker_environment("train", {"engine": kind, "threads": 1}) for kind in ENGINES
     }
+    environments[DATA] = worker_environment("collect", {"threads": 1})
     # As a daemon does before it imports grpc, whose log isn't ours.
     environments[PROGRAMS] = {**os.environ, "GRPC_VERBOSITY": "NONE"}
     (folder / PID).write_text(str(os.getpid()))

@@ -33,11 +33,16 @@ from typing import Any
 import msgpack
 
 from jupiterd.gc_pause import collector_paused
+from jupiterd.workers.__main__ import TASKS
 from jupiterd.workers.forkserver import PRELOADED, import_numpy, preload
-from tests.support.fork_server import child_of, end_with_parent
+from tests.support.fork_server import DATA, PROGRAMS, child_of, end_with_parent
+from tests.support.warm_start import WITH_TEXT
 
-PACKAGES: Mapping[str, Sequence[str]] = {"jupiterd": ("jupiterd.daemon", "jupiterd.ctl")}
+PACKAGES: Mapping[str, Sequence[str]] = {PROGRAMS: ("jupiterd.daemon", "jupiterd.ctl")}
 """Kind -> the packages that its programs take their modules from, most of them when first used."""
+
+RUN = ("jupiterd.workers.__main__", "jupiterd.workers.forkserver")
+"""Whoever is to be one of these runs it from its first line."""
 
 MAX_ORDER_BYTES = 1 << 16
 MAX_DESCRIPTORS = 16
@@ -54,9 +59,8 @@ def main(kind: str, listener: socket.socket) -> None:
     end_with_parent()
     with collector_paused():
         import_all(kind)
-    sys.modules.pop(
-        "jupiterd.workers.forkserver"
-    )  # whoever is to be one runs it from its first line
+    for module in RUN:
+        sys.modules.pop(module, None)
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     threads = sum(1 for _ in Path("/proc/self/task").iterdir())
@@ -79,9 +83,9 @@ def import_all(kind: str) -> None:
         for module in pkgutil.walk_packages(folders, f"{package}."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
-    if kind in PRELOADED:
+    if kind != PROGRAMS:
         import_numpy()
-    for name in PRELOADED.get(kind, ()):
+    for name in [TASKS[task] for task in WITH_TEXT] if kind == DATA else PRELOADED.get(kind, ()):
         preload(name)
 
 
@@ -157,7 +161,7 @@ def _take(descriptors: Sequence[int], numbers: Sequence[int]) -> None:
     for number, descriptor in zip(numbers, others, strict=True):
         os.dup2(descriptor, number)
     kept = 2
-    for number in sorted(numbers):
+    for number in sorted(number for number in numbers if number > kept):
         os.closerange(kept + 1, number)
         kept = number
     os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))

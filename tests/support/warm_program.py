@@ -23,7 +23,9 @@ from typing import IO, Protocol
 
 import msgpack
 
+from jupiterd.protocol.frames import LINK_FD_VARIABLE
 from tests.support.fork_server import ENVIRONMENTS, FOLDER_VARIABLE, PROGRAMS, jupiterd_command
+from tests.support.warm_start import kind_for
 
 JUPITERCTL = Path(sys.executable).with_name("jupiterctl")
 
@@ -88,6 +90,8 @@ class Fork:
     module: str
     arguments: Sequence[str]
     network: str = OWN_NETWORK
+    kind: str = PROGRAMS
+    """Of warm process."""
 
 
 class ForkedProgram:
@@ -187,6 +191,30 @@ def run_program(
         return subprocess.CompletedProcess(command, status, _all_of(output), _all_of(error))
 
 
+def start_worker(task: str, environment: Mapping[str, str], link: int) -> Program:
+    """Start a worker that is told its task on a link, in this process's network and folder.
+
+    Args:
+        task: which it will be told.
+        environment: the whole of it, but for the link.
+        link: a descriptor of this process.
+    """
+    with_link = {**environment, LINK_FD_VARIABLE: str(link)}
+    nowhere = Streams(subprocess.DEVNULL, subprocess.DEVNULL, subprocess.DEVNULL)
+    kind = kind_for(task, environment) if FOLDER_VARIABLE in os.environ else None
+    if kind is not None:
+        fork = Fork("jupiterd.workers", (task,), kind=kind)
+        with contextlib.suppress(OSError):
+            return _forked(fork, with_link, Path.cwd(), nowhere, (link,))
+    return subprocess.Popen(
+        [sys.executable, "-m", "jupiterd.workers", task],
+        pass_fds=[link],
+        env=with_link,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 def fork_for(command: Command) -> Fork | None:
     """Return what does the same as a command in a fork; None where it must be started cold."""
     if FOLDER_VARIABLE not in os.environ:
@@ -226,25 +254,29 @@ def _folder() -> Path:
 
 
 def _forked(
-    fork: Fork, environment: Mapping[str, str], folder: Path, streams: Streams
+    fork: Fork,
+    environment: Mapping[str, str],
+    folder: Path,
+    streams: Streams,
+    links: Sequence[int] = (),
 ) -> ForkedProgram:
-    """Have a program forked, or raise OSError."""
+    """Have a program forked, with some descriptors by the same numbers, or raise OSError."""
     order = {
         "module": fork.module,
         "arguments": list(fork.arguments),
         "environment": dict(environment),
-        "numbers": [0, 1, 2],
+        "numbers": [0, 1, 2, *links],
     }
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connection.settimeout(ANSWERS_WITHIN_S)
-        connection.connect(str(_folder() / PROGRAMS))
+        connection.connect(str(_folder() / fork.kind))
         with contextlib.ExitStack() as opened:
             network, place = (_opened(path, opened) for path in (fork.network, folder))
             given = (streams.output, streams.input, streams.output, streams.error)
             nothing = _opened(os.devnull, opened)
             numbered = [nothing if each == subprocess.DEVNULL else each for each in given]
-            socket.send_fds(connection, [msgpack.packb(order)], [network, place, *numbered])
+            socket.send_fds(connection, [msgpack.packb(order)], [network, place, *numbered, *links])
         return _begun(connection)
     except BaseException:
         connection.close()
@@ -259,7 +291,7 @@ def _begun(connection: socket.socket) -> ForkedProgram:
 
 
 def _opened(path: str | Path, until: contextlib.ExitStack) -> int:
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDWR if path == os.devnull else os.O_RDONLY)
     until.callback(os.close, descriptor)
     return descriptor
 

@@ -1,4 +1,4 @@
-"""Starting what imports an engine from the test run's fork server, in place of a cold start.
+"""Starting workers from the test run's fork server, in place of a cold start.
 
 Owns asking for such a process. Where the server's libraries have read another environment than the
 process is to have, or nobody answers, it is started cold as ever.
@@ -16,9 +16,9 @@ import msgpack
 from jupiterd.processes.interpreter import Process, start_module
 from jupiterd.processes.warm_pool import LATE
 from jupiterd.protocol.frames import LINK_FD_VARIABLE
-from tests.support.fork_server import ENVIRONMENTS, FOLDER_VARIABLE, KINDS
+from tests.support.fork_server import DATA, ENGINES, ENVIRONMENTS, FOLDER_VARIABLE
 
-ENGINES = frozenset(
+WITH_ENGINE = frozenset(
     {
         *("torch", "mlx"),  # nurseries of that kind
         *("train", "train_mlx", "evaluate", "generate", "train_proxy", "draw_weights"),
@@ -26,6 +26,9 @@ ENGINES = frozenset(
     }
 )
 """First words of the arguments of what imports an engine."""
+
+WITH_TEXT = frozenset({"collect", "clean", "hold_out", "unite", "pack", "prepare"})
+"""The same of what collects and packs text."""
 
 ANSWERS_WITHIN_S = 60.0
 _MAX_MESSAGE_BYTES = 1 << 12
@@ -64,7 +67,7 @@ async def start_warm(
     pass_fds: Sequence[int],
 ) -> Process:
     """Fork a module's process from a warm one, or else start it cold."""
-    kind = kind_for(environment) if arguments[0] in ENGINES else None
+    kind = kind_for(arguments[0], environment)
     order = {
         "module": module,
         "arguments": list(arguments),
@@ -75,8 +78,9 @@ async def start_warm(
     return forked or await start_module(module, arguments, environment, output, pass_fds)
 
 
-def kind_for(environment: Mapping[str, str]) -> str | None:
-    """Return which warm process has read the same environment."""
+def kind_for(task: str, environment: Mapping[str, str]) -> str | None:
+    """Return which warm process has imported what a task needs and read the same environment."""
+    kinds = ENGINES if task in WITH_ENGINE else (DATA,) if task in WITH_TEXT else ()
     early = {
         name: value for name, value in environment.items() if name not in {*LATE, LINK_FD_VARIABLE}
     }
@@ -84,7 +88,7 @@ def kind_for(environment: Mapping[str, str]) -> str | None:
         read = json.loads((_folder() / ENVIRONMENTS).read_text())
     except OSError:  # it is another user's
         return None
-    return next((kind for kind in KINDS if read[kind] == early), None)
+    return next((kind for kind in kinds if read[kind] == early), None)
 
 
 def _folder() -> Path:

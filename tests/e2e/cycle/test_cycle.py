@@ -15,7 +15,6 @@ from tests.support.sources.tiny_domain import write_domain
 
 pytestmark = [
     pytest.mark.smoke,
-    pytest.mark.usefixtures("cold_workers"),  # as on people's machines, with the program installed
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.timeout(300),

@@ -1,15 +1,12 @@
 """Collections for the tests: run as a worker runs them, or looked into one document at a time."""
 
 import json
-import os
 import socket
-import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+from jupiterd.processes.environment import worker_environment
 from jupiterd.protocol.frames import (
-    LINK_FD_VARIABLE,
     Frame,
     FrameReader,
     Progressed,
@@ -25,6 +22,7 @@ from jupiterd.workers.data.extract.extraction import ExtractionLimits, Extractor
 from jupiterd.workers.data.skips import SkipLog
 from jupiterd.workers.progress import silent
 from jupiterd.workers.samples.sample_file import read_lines, read_samples
+from tests.support.warm_program import start_worker
 
 PARAMS = CollectParams(0.0, "", "en", "2026-01-02T03:04:05Z", "mine")
 _OF_TEXT = ("documents", "train", "holdout")
@@ -107,11 +105,7 @@ def killed_again_and_again(params, folder: Path, strike) -> Path:
 def _started(order: RunTask):
     ours, theirs = socket.socketpair()
     with theirs:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "jupiterd.workers"],
-            pass_fds=[theirs.fileno()],
-            env={**os.environ, LINK_FD_VARIABLE: str(theirs.fileno())},
-            stderr=subprocess.DEVNULL,
-        )
+        environment = worker_environment(order.task, {"threads": 1})
+        process = start_worker(order.task, environment, theirs.fileno())
     ours.sendall(encode(order))
     return process, ours

@@ -1,14 +1,13 @@
 """Samples, folders and worker processes for the tests of data, scoring and verdicts."""
 
-import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 from jupiterd.cycle.data.lineage import Sample, text_hash
-from jupiterd.protocol.frames import LINK_FD_VARIABLE, FrameReader, RunTask, encode
+from jupiterd.processes.environment import worker_environment
+from jupiterd.protocol.frames import FrameReader, RunTask, encode
 from jupiterd.workers.samples.sample_file import SampleWriter
+from tests.support.warm_program import start_worker
 
 FETCHED_AT = "2026-01-02T03:04:05Z"
 
@@ -67,16 +66,8 @@ def run_worker(task, params, inputs, output_dir: Path):
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "jupiterd.workers"],
-                pass_fds=[theirs.fileno()],
-                env={
-                    **os.environ,
-                    LINK_FD_VARIABLE: str(theirs.fileno()),
-                    "OMP_NUM_THREADS": "1",
-                },
-                stderr=subprocess.DEVNULL,
-            )
+            environment = worker_environment(task, {"threads": 1})
+            process = start_worker(task, environment, theirs.fileno())
         output_dir.mkdir(parents=True, exist_ok=True)
         paths = {name: str(path) for name, path in inputs.items()}
         ours.sendall(encode(RunTask(task, params, paths, str(output_dir))))
@@ -84,5 +75,6 @@ def run_worker(task, params, inputs, output_dir: Path):
         frames = []
         while data := ours.recv(1 << 16):
             frames += reader.feed(data)
-        process.wait()
+        status = process.wait()
+    assert frames, f"it ended with {status} before it said anything"
     return frames[-1]

@@ -1,6 +1,6 @@
 """How a command ends, as scripts read it.
 
-Owns the numbers (DESIGN, section 10), which never change. Doesn't know which error has which.
+Owns the numbers, which never change. Doesn't know which error has which.
 """
 
 from enum import IntEnum

@@ -23,7 +23,7 @@ COLUMN = 25
 """What a short reading takes with its label, where two stand side by side."""
 
 HOW_MFU = "MFU: tokens/s x FLOP of a token / peak at 16 bits"
-"""See `cycle.memory.flops_per_token` and `cycle.peak_flops`."""
+"""See `cycle.training.memory.flops_per_token` and `cycle.training.peak_flops`."""
 
 
 def readings(look: Look, scene: Scene, width: int, _height: int) -> Lines:

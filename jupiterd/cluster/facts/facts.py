@@ -175,10 +175,10 @@ class CycleStarted:
     engine: str = "auto"
     """What people asked for: auto, torch or mlx."""
     settings: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
-    """Whether islands train its rounds, and how they exchange, see `cycle.run_settings`; and who
-    may train them, where people say so: `nodes` (ids, with commas between), `max_ranks`."""
+    """Whether islands train its rounds, and how they exchange, see `cycle.runs.run_settings`; and
+    who may train them, where people say so: `nodes` (ids, with commas between), `max_ranks`."""
     generator: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
-    """The generator that people named, see `cycle.generator`; empty: the last promoted student."""
+    """The generator that people named (`cycle.domain.generator`); empty: the last promoted student."""
     interactive: bool = False
     """Whether it waits at the end of each phase until somebody has answered."""
     judge: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
@@ -197,7 +197,7 @@ class DataRequested:
     """Id of the run, which stands where a cycle's does."""
     name: str
     source: Mapping[str, Scalar]
-    """What is read and how it is cut, see `cycle.run_settings`."""
+    """What is read and how it is cut, see `cycle.runs.run_settings`."""
     node: str
     """The node on whose disk the text lies, or empty where any may read it."""
     tokenizer: str
@@ -225,7 +225,7 @@ class TrainingStarted:
     nodes: tuple[NodeId, ...]
     """Who may train; empty for everybody."""
     settings: Mapping[str, Scalar]
-    """Everything else that was asked for, see `cycle.run_settings`."""
+    """Everything else that was asked for, see `cycle.runs.run_settings`."""
     started_at: str
     parent: str = ""
     """The run, or the cycle, of which this one trains an island, or empty."""

@@ -59,7 +59,7 @@ class OuterStepTaken:
     batches: Mapping[str, int]
     """Island -> sequences that it takes in each of them."""
     positions: Mapping[str, str]
-    """Island -> where these lie in the order of the data, as `cycle.positions` writes them."""
+    """Island -> where these lie in the order of the data, as `cycle.base.positions` writes them."""
     cursor: int
     """Positions below it were given out, or came back."""
     returned: str = ""

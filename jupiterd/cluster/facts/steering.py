@@ -1,6 +1,6 @@
 """What people decide about a cycle's generators.
 
-Owns the fact. What follows from it is `cycle.promotion`'s.
+Owns the fact. What follows from it is `cycle.generation.promotion`'s.
 """
 
 from dataclasses import dataclass

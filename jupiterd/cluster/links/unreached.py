@@ -1,7 +1,7 @@
 """What it means that a machine is heard, or named, and yet can't be reached.
 
 Pure. Owns the words: how far a connection came is what tells one cause from another. Doesn't know
-how machines are heard (`net.mdns`) or tried (`daemon.handshake`).
+how machines are heard (`net.mdns`) or tried (`daemon.membership.handshake`).
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,8 @@
 """What somebody has written down of their machines, beside what these say of themselves.
 
 Owns the record, which machine each entry of it means, and what it asks for of runs. Pure. Doesn't
-know the file's form (`daemon.cluster_file`), or what a machine is like (`cluster_file_conflicts`).
+know the file's form (`daemon.runtime.cluster_file`), or what a machine is like
+(`cluster_file_conflicts`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """What is wrong with a model of the hub, judged by the names of its files before they are fetched.
 
 Pure. Owns those checks; `folder_diagnosis` has them for folders, with the same messages. Whether
-its architecture can be trained is decided by `cycle.architectures`.
+its architecture can be trained is decided by `cycle.training.architectures`.
 """
 
 import re

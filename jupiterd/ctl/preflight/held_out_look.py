@@ -1,7 +1,7 @@
 """What a training run would hold out of text on this machine, in a line, before it starts.
 
-Owns the words. The look is a process of its own (`workers.data.split_preview`), which reads as the
-run itself will. Doesn't know where the line is shown.
+Owns the words. The look is a process of its own (`workers.data.survey.split_preview`), which reads
+as the run itself will. Doesn't know where the line is shown.
 """
 
 import os

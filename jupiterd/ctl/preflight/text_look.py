@@ -1,8 +1,8 @@
 """Whether a folder or file has any text at all, before work on it is requested.
 
-Owns when that is known. The look is a process of its own (`workers.data.split_preview`), which
-reads as the work will, and ends with the first text; a plain file needs none. Doesn't know what is
-held out.
+Owns when that is known. The look is a process of its own (`workers.data.survey.split_preview`),
+which reads as the work will, and ends with the first text; a plain file needs none. Doesn't know
+what is held out.
 """
 
 import codecs

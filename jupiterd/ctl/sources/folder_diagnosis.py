@@ -2,8 +2,8 @@
 
 Owns those looks: which files there are, what the headers of the weights say, whether an output
 layer contradicts the configuration, and whether the tokenizer is of the same model. Needs no
-library of machine learning; whether an architecture can be trained is `cycle.architectures`' to
-say.
+library of machine learning; whether an architecture can be trained is
+`cycle.training.architectures`' to say.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The loss of a round over its steps, thinned out as it grows: a bounded number of points.
 
 Owns reading one line of a curve's file, and what becomes of neighbours: their mean. Pure. Doesn't
-know where lines come from (`workers.train.metrics` writes them), or how a curve is drawn.
+know where lines come from (`workers.train.report.metrics` writes them), or how a curve is drawn.
 """
 
 import json

@@ -69,7 +69,7 @@ _Key = Annotated[str, Field(max_length=256)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
 _Bytes = Annotated[int, Field(ge=1024, le=1 << 44)]
 MAX_DOCUMENT_BYTES = 1 << 28
-"""What a source may allow at most; a sample of it still fits a frame (`cycle.sample_index`)."""
+"""The most a source may allow: a sample of it still fits a frame (`cycle.data.sample_index`)."""
 
 _DocumentBytes = Annotated[int, Field(ge=1024, le=MAX_DOCUMENT_BYTES)]
 _ClusterDepth = Annotated[int, Field(ge=0, le=8)]

@@ -1,6 +1,6 @@
 """Who fills the gaps of held-out text better: McNemar's exact test.
 
-Owns that test. Doesn't know how gaps are chosen (`cycle.cloze` does) or filled.
+Owns that test. Doesn't know how gaps are chosen (`cycle.generation.cloze` does) or filled.
 
 Of the gaps that only one of two models filled rightly, each falls to either with the chance of one
 half where they are equally good (McNemar, Psychometrika 12, 1947; exact as a binomial tail). Gaps

@@ -5,7 +5,7 @@ of its group.
 
 A cluster at least half of whose documents have a near-duplicate in another one is joined with the
 one that has most of them: two versions of a handbook, a mirror of a site. A notice that stands in
-every folder joins none; its copies stay together all the same (`workers.data.hold_out`).
+every folder joins none; its copies stay together all the same (`workers.data.pack.hold_out`).
 """
 
 from collections import Counter, defaultdict

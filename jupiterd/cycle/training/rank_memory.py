@@ -1,6 +1,6 @@
 """Which micro batch there is room for, when it is known what a rank needs with each.
 
-Owns that choice. Pure. Doesn't know models (`cycle.memory` does), nor who asks.
+Owns that choice. Pure. Doesn't know models (`cycle.training.memory` does), nor who asks.
 """
 
 from collections.abc import Sequence

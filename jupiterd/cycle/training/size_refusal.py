@@ -1,6 +1,6 @@
 """What is said of a model that fits no device: what it needs, what is kept free, what would fit.
 
-Pure. Owns these words. Doesn't know how memory is counted (`cycle.memory`): it is told.
+Pure. Owns these words. Doesn't know how memory is counted (`cycle.training.memory`): it is told.
 """
 
 from dataclasses import dataclass

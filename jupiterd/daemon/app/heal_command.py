@@ -1,7 +1,7 @@
 """`jupiterd heal`: takes out of a state folder the terms that no cluster comes to.
 
 Owns reading what older programs have let in, and what is on disk afterwards. Doesn't know which
-terms those are (`cluster.healing`).
+terms those are (`cluster.ledger.term_repair`).
 """
 
 import contextlib

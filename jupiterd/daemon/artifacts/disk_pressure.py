@@ -1,6 +1,7 @@
 """What a node with little room on its disk gives up: copies that others have and it doesn't use.
 
-Owns when it looks, and asking the others. Doesn't know which may go (`cluster.copies`).
+Owns when it looks, and asking the others. Doesn't know which may go
+(`cluster.artifacts.replication_policy`).
 """
 
 import asyncio

@@ -1,6 +1,7 @@
 """What an audit proves of one round, as a row for front ends.
 
-Owns its keys. Doesn't know how anything is proved (`cycle.audit`, `cycle.outer_audit`).
+Owns its keys. Doesn't know how anything is proved (`cycle.data.audit`,
+`cycle.islands.outer_audit`).
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """The sources of a cycle, and the proof that those were left out which people purged.
 
-Owns where the proof stands in the ledger. Doesn't know samples: `cycle.purge` says which are meant,
-and packing counts them.
+Owns where the proof stands in the ledger. Doesn't know samples: `cycle.data.purge` says which are
+meant, and packing counts them.
 """
 
 from operator import attrgetter

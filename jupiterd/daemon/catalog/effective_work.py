@@ -1,6 +1,6 @@
 """The finished work that counts: all but what was done once more after a purge.
 
-Owns reading the facts for that decision, which is `cycle.uniting`'s.
+Owns reading the facts for that decision, which is `cycle.data.batch_merge`'s.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """Who generates in a cycle, as status shows it.
 
-Owns the words. Who comes into force, and why, is `cycle.promotion`'s.
+Owns the words. Who comes into force, and why, is `cycle.generation.promotion`'s.
 """
 
 from functools import lru_cache

@@ -1,7 +1,8 @@
 """The proof of what islands have trained on, in a run or in rounds of a cycle, for `data audit`.
 
-Owns its keys besides those of any run. Doesn't know the arithmetic (`cycle.outer_audit`). What an
-island's checkpoints say of themselves plays no part: they don't know what the others have trained.
+Owns its keys besides those of any run. Doesn't know the arithmetic (`cycle.islands.outer_audit`).
+What an island's checkpoints say of themselves plays no part: they don't know what the others have
+trained.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The models that people name: presets in `config/models`, or a Hugging Face configuration.
 
-Owns finding and reading them. Doesn't know what a preset says (`cycle.plan`).
+Owns finding and reading them. Doesn't know what a preset says (`cycle.training.plan`).
 """
 
 import json

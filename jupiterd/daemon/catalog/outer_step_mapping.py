@@ -1,6 +1,6 @@
 """Outer steps as facts, and as the values that orders are worked out with.
 
-Owns the translation. Doesn't know how a round goes (`cycle.outer_orders`).
+Owns the translation. Doesn't know how a round goes (`cycle.islands.outer_orders`).
 """
 
 from collections.abc import Sequence

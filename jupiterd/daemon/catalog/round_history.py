@@ -1,6 +1,6 @@
 """What the ledger says of a cycle's rounds that are over, as far as generators are concerned.
 
-Owns finding it among the facts. What follows from it is `cycle.promotion`'s.
+Owns finding it among the facts. What follows from it is `cycle.generation.promotion`'s.
 """
 
 import math

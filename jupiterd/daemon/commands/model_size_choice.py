@@ -1,7 +1,7 @@
 """Which size a cycle has where nobody named one: by its text, and by who would train.
 
 Owns what the machines of the cluster can do, as far as their names tell. Doesn't know how a size is
-chosen (`cycle.training.size_choice`), or how text is counted: whoever asks has looked.
+chosen (`cycle.runs.size_choice`), or how text is counted: whoever asks has looked.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Promoting a student as a generator, and rolling one back: the commands that do it.
 
 Owns their checks and what they record; they run at the leader. What follows is for the next round
-whose generating hasn't begun (`cycle.promotion`): a round's items must not change under way. Of a
-cycle that has ended that is the one that it may be extended by.
+whose generating hasn't begun (`cycle.generation.promotion`): a round's items must not change under
+way. Of a cycle that has ended that is the one that it may be extended by.
 """
 
 from dataclasses import replace

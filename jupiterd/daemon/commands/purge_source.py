@@ -1,7 +1,7 @@
 """Leaving a source out for good: the command that asks for it.
 
-Owns its checks, and what it records. Doesn't know samples (`cycle.purge` says which are meant), or
-how it is proved (`catalog.cycle_sources`).
+Owns its checks, and what it records. Doesn't know samples (`cycle.data.purge` says which are
+meant), or how it is proved (`catalog.cycle_sources`).
 """
 
 from collections.abc import Iterable

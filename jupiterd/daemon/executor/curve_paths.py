@@ -1,7 +1,7 @@
 """The folder of the curves that a rank writes: its run's, and in that its island's.
 
 Owns its name, and that nothing else is ever named: orders come from another machine. Doesn't know
-what is written there (`workers.train.metrics`), or when it goes (`curve_retention`).
+what is written there (`workers.train.report.metrics`), or when it goes (`curve_retention`).
 """
 
 from pathlib import Path

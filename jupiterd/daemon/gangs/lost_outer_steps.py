@@ -1,8 +1,8 @@
-"""Setting a line of outer steps aside whose end nobody in reach could go on from.
+"""Setting a branch of outer steps aside whose end nobody in reach could go on from.
 
 Owns when the leader looks, for how long it is patient, and what it records. Doesn't know which
-steps are to be set aside (`cluster.lost_outer_steps`), or what islands do then: they go on with the
-line that counts by now, as they do when another group's line does.
+steps are to be set aside (`cluster.ledger.outer_branch`), or what islands do then: they go on with
+the branch that counts by now, as they do when another group's does.
 """
 
 import asyncio

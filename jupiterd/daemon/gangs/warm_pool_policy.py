@@ -1,6 +1,6 @@
 """Which kinds of worker a node keeps warm: those of the gangs that train, if it may be in one.
 
-Owns that choice. Doesn't know how workers are kept warm (`gang`).
+Owns that choice. Doesn't know how workers are kept warm (`processes.warm_pool`).
 """
 
 from collections.abc import Mapping

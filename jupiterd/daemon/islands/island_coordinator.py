@@ -2,8 +2,8 @@
 
 Owns what is recorded of their rounds. Doesn't know how an island trains (`island_task`), which of
 them are at work (`island_roster`), how a round is gathered (`outer_round_collection`), or how the
-next one is worked out (`cycle.outer_orders`). All its state is in the ledger, or reported again by
-gangs that run: a new leader gathers a round that was open from the beginning.
+next one is worked out (`cycle.islands.outer_orders`). All its state is in the ledger, or reported
+again by gangs that run: a new leader gathers a round that was open from the beginning.
 """
 
 import logging

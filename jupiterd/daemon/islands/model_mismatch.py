@@ -1,7 +1,7 @@
 """An island that trains another model than the others isn't let in, and people are told why.
 
-Owns what becomes of it. Doesn't know how logits are compared (`cycle.model_fingerprint`), or
-computed. It is looked at in each round before which nothing of it was merged: its first one, and
+Owns what becomes of it. Doesn't know how logits are compared (`cycle.training.model_fingerprint`),
+or computed. It is looked at in each round before which nothing of it was merged: its first one, and
 those after it was away or has begun anew.
 """
 

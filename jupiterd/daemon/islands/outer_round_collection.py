@@ -1,6 +1,7 @@
 """One open outer round: pseudo-gradients come in and get a second copy, and the round closes.
 
-Owns waiting for that. Doesn't know when a round closes (`cycle.outer_round`), or what follows.
+Owns waiting for that. Doesn't know when a round closes (`cycle.islands.outer_round`), or what
+follows.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """An island whose weights or momentum aren't those of the others is left out, and people are told.
 
 Owns whose states are compared, and what is said of it. Doesn't know who is taken for the one that
-has drifted (`cycle.state_divergence`), or how such an island begins anew (`island_reseed`).
+has drifted (`cycle.training.state_divergence`), or how such an island begins anew
+(`island_reseed`).
 """
 
 import logging

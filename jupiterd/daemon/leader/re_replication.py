@@ -1,7 +1,7 @@
 """Seeing to it that what counts lies on two nodes, also when one of them has gone.
 
 Owns when the leader looks, and asking. Doesn't know what counts or who takes a copy
-(`cluster.copies`). Where nothing has changed, nobody is asked.
+(`cluster.artifacts.replication_policy`). Where nothing has changed, nobody is asked.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Where somebody is heard by multicast, or named, and can't be reached.
 
 Owns putting these facts together, and saying so once in the log. Doesn't know what is made of it
-(`cluster.unreachable_peers`).
+(`cluster.links.unreached`).
 """
 
 import logging

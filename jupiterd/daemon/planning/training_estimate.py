@@ -1,7 +1,8 @@
 """What a training would take of the machines that do it: refused where it can't be, else foretold.
 
 Owns the question what a machine's device can do, before any worker has looked at it. Doesn't know
-the arithmetic (`cycle.memory`, `cycle.run_sheet`). A rank finds out for itself when it starts.
+the arithmetic (`cycle.training.memory`, `cycle.runs.run_sheet`). A rank finds out for itself when
+it starts.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 Owns how many there may be, starting their keepers, and that none outlives the membership of those
 it belongs to, or its owner's consent, whichever daemon started it. Doesn't know how ranks are kept
-(`gang.scripts.supervisor`), or how what they print crosses the wire.
+(`processes.supervised_child`), or how what they print crosses the wire.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The Scripts service: what other nodes may run here, if this machine's owner allows it.
 
 Owns that question, and what scripts are given of this daemon's environment. Doesn't know how ranks
-are kept (`scripts.parts`), or what runs on other machines.
+are kept (`daemon.scripts`), or what runs on other machines.
 """
 
 import asyncio

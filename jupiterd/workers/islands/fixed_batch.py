@@ -1,7 +1,7 @@
 """What tells islands whether they train the same model: logits of one batch, the same everywhere.
 
 Owns that batch, and which outer step's weights the logits are of. Doesn't know who compares them
-(`cycle.model_fingerprint`), or how they travel.
+(`cycle.training.model_fingerprint`), or how they travel.
 """
 
 import numpy as np

@@ -20,7 +20,7 @@ from jupiterd.workers.islands.flat import Vector, chunks_of
 
 @dataclass(frozen=True)
 class OuterSettings:
-    """How the step is taken; the same on every island, as `cycle.outer_orders` has decided."""
+    """How the step is taken: on every island as `cycle.islands.outer_orders` has decided."""
 
     rate: float
     momentum: float

@@ -1,7 +1,7 @@
 """Samples on disk: a folder with `samples.jsonl.zst`, one sample on each line, and its index.
 
 Owns reading and writing these files as streams, with equal bytes for equal samples. Doesn't know
-what samples mean, or how one is found among many (`cycle.sample_index`).
+what samples mean, or how one is found among many (`cycle.data.sample_index`).
 
 The file is a row of independent zstd frames, the last of which is empty: so a file that was cut off
 is told from one that ends there.

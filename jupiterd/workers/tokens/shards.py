@@ -1,8 +1,8 @@
 """Packed tokens on disk: files of ids beside an `index.json`, read through memory maps.
 
 Owns that format, both ways. Doesn't know tokenizers, samples, or who reads which sequence when.
-Which document each token is of says `documents.index` (`cycle.document_index`), where the writer
-was told.
+Which document each token is of says `documents.index` (`cycle.data.document_index`), where the
+writer was told.
 
 All files together are one stream of tokens. Sequence i is the tokens [i * seq_len, i * seq_len +
 seq_len + 1): the inputs are its first seq_len, the targets its last seq_len, so neighbouring

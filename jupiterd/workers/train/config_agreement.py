@@ -1,6 +1,7 @@
 """The ranks of a gang make sure that they mean the same, before any of them trains.
 
-Owns the exchange. Doesn't know who is right (`cycle.agreement`), or what is agreed on.
+Owns the exchange. Doesn't know who is right (`cycle.training.config_agreement`), or what is agreed
+on.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The document that `status` shows.
 
-Owns its keys (DESIGN, section 10). Changes nothing.
+Owns its keys. Changes nothing.
 """
 
 import re

@@ -1,8 +1,8 @@
 """The curves that ranks of this node have written, thinned out, for whoever wants to see them.
 
 Owns reading each file on from where it was left: a look costs what was written since the last one.
-Doesn't know what is written when (`workers.train.metrics`), or what is made of several nodes'
-curves (`curve_merge`).
+Doesn't know what is written when (`workers.train.report.metrics`), or what is made of several
+nodes' curves (`curve_merge`).
 """
 
 import asyncio

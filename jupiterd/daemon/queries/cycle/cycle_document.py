@@ -1,6 +1,6 @@
 """The document of a cycle, a training run or a data set's: of facts and the leader's telemetry.
 
-Owns its keys (DESIGN, section 10). Pure: it is handed all it needs.
+Owns its keys. Pure: it is handed all it needs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

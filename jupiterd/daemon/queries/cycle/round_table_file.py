@@ -1,6 +1,7 @@
 """Keeping cycles.tsv in the state folder up to date with the ledger.
 
-Owns when it is written, and that it is there whole. Doesn't know the columns (`cycle.round_table`).
+Owns when it is written, and that it is there whole. Doesn't know the columns
+(`cycle.rounds.round_table`).
 """
 
 import asyncio

@@ -2,8 +2,8 @@
 
 Owns packing and merging, beside whatever the rank does meanwhile, and what is told of the outer
 state that a pseudo-gradient leads on from. Doesn't know when either is due (`outer_rounds`), who
-compares what is told (`cycle.state_divergence`), or how pseudo-gradients travel: its daemon brings
-and takes them.
+compares what is told (`cycle.training.state_divergence`), or how pseudo-gradients travel: its
+daemon brings and takes them.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""The three connections to one peer.
+"""The four connections to one peer.
 
 Owns their settings and their life. Doesn't know what is said on them, or when a peer counts as
 gone.
 
-Three, because whatever waits on one connection waits for everything sent before it: a heartbeat
+Four, because whatever waits on one connection waits for everything sent before it: a heartbeat
 behind a checkpoint would come half a second late and look like a dying machine. Each keeps its own
 subchannel pool, or gRPC would quietly lay them onto one connection again.
 """

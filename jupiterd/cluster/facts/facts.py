@@ -178,7 +178,8 @@ class CycleStarted:
     """Whether islands train its rounds, and how they exchange, see `cycle.runs.run_settings`; and
     who may train them, where people say so: `nodes` (ids, with commas between), `max_ranks`."""
     generator: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
-    """The generator that people named (`cycle.domain.generator`); empty: the last promoted student."""
+    """The generator that people named, see `cycle.domain.generator`; empty: the last student
+    that was promoted."""
     interactive: bool = False
     """Whether it waits at the end of each phase until somebody has answered."""
     judge: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])

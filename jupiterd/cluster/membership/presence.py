@@ -89,7 +89,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Beat:
-    """What a node says of itself to every other one, twice a second."""
+    """What a node says of itself: to its leader twice a second, to other followers about once."""
 
     node: NodeId
     term: int

@@ -1,7 +1,7 @@
-"""When a gang that trains can't go on, as its leader hears of it: two of its three clocks.
+"""When a gang that trains can't go on, as its leader hears it: a node is silent, or no step ends.
 
-Owns these verdicts. Doesn't know streams, processes or the clock: the time is handed in. (The first
-clock is a worker's own node, which notices its death at once.)
+Owns these findings. Doesn't know streams, processes or the clock: the time is handed in. (That a
+worker died is noticed by its own node, at once: `processes.process`.)
 
     a rank's node hasn't been heard for SILENT_S      it is frozen, asleep, or cut off
     no rank has finished a step for the step limit    a rank is stuck, though its node is well

@@ -68,7 +68,7 @@ def judge_sample(sample: Sample, language: str, off: Off = _NONE) -> Judgement:
     """Return why the sample is dropped, or what was measured of it.
 
     Args:
-        sample: any sample; real and generated ones meet the same rules.
+        sample: any sample; a generated one isn't held to what short answers can't meet.
         language: the domain's: `code:python` takes every text for such code, but what a generator
             wrote about it; with a natural one, such as `en`, the sample's own kind decides.
         off: rules that the domain has put out of force.

@@ -1,4 +1,4 @@
-"""Heartbeats: what this node says to its peers twice a second, and what their answers mean.
+"""Heartbeats: what this node says to its peers, and what their answers mean.
 
 Owns the shell of `presence`: its clock, its messages, and the effects it asks for, in the order
 persist, then send, then act. Doesn't know what leading is used for.

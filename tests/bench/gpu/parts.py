@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from tests.bench.gpu import loops, marked_tests, matrix_product, scoring, starts, writing
+from tests.bench.gpu import loops, marked_tests, matrix_product, nursery, scoring, starts, writing
 from tests.bench.gpu.row import Row
 
 
@@ -28,6 +28,7 @@ PARTS = {
     "micro batches": Part(loops.micro_batch_rows, 150),
     "writing": Part(writing.rows, 90),
     "scoring": Part(scoring.rows, 60),
+    "nursery": Part(nursery.rows, 45),
     "loop of GPT-2": Part(partial(loops.rows, "GPT-2"), 240),
     "starts": Part(starts.rows, 200),
     "loop of 350m": Part(partial(loops.rows, "350m"), 240),

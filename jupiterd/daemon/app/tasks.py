@@ -42,8 +42,8 @@ def tasks_of(node: "Parts", discovery: Discovery) -> Iterator[Task]:
 
 def _of_links(node: "Parts", discovery: Discovery) -> Iterator[Task]:
     yield "discovery", node.handshake.follow(discovery)
-    yield "greeter", node.handshake.run()
-    yield "pulse", node.heartbeats.run()
+    yield "handshake", node.handshake.run()
+    yield "heartbeats", node.heartbeats.run()
     yield "paths", node.path_monitor.run()
     yield "addresses", keep_addresses(node.state_dir.peers, node.peers.paths)
 

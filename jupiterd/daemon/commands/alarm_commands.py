@@ -102,17 +102,17 @@ def with_alarms(view: AlarmView, command: DismissAlarms) -> DismissAlarms:
     """
     names = [name[:MAX_CHARACTERS] for name in command.names]
     alarms = view.alarms()
-    shown = [told for told in view.health() if not alarms.is_dismissed(told)]
-    all_shown = [*shown, *(told for told in alarms.raised if told.code not in TABLE)]
+    shown = [alarm for alarm in view.health() if not alarms.is_dismissed(alarm)]
+    all_shown = [*shown, *(alarm for alarm in alarms.raised if alarm.code not in TABLE)]
     if not names:
-        found = [told for told in all_shown if _cause(told)]
+        found = [alarm for alarm in all_shown if _cause(alarm)]
         if not found:
             raise NotFoundError("there is no alarm about anything that happened", _hint(all_shown))
     else:
-        keys = {alarms.key(told) for told in all_shown}
+        keys = {alarms.key(alarm) for alarm in all_shown}
         left = [name for name in names if name in keys or not _is_key(name)]
-        found = [told for name in left or names for told in _meant(view, all_shown, name)]
-    rows = {alarms.key(told): _row(view, told) for told in found}
+        found = [alarm for name in left or names for alarm in _meant(view, all_shown, name)]
+    rows = {alarms.key(alarm): _row(view, alarm) for alarm in found}
     return replace(command, alarms=tuple(rows.values())[:MAX_ALARMS])
 
 
@@ -128,18 +128,18 @@ def _meant(
     names = {short(member): sanitized_text(fact.name) for member, fact in state.members.items()}
     runs = {short(cycle): each.label for cycle, each in state.cycles.items()}
 
-    def is_meant(told: HealthWarning | Alert) -> bool:
-        subject = told.about.partition("/")[0]
+    def is_meant(alarm: HealthWarning | Alert) -> bool:
+        subject = alarm.about.partition("/")[0]
         called = names.get(short(subject)) or runs.get(short(subject)) or ""
-        key = view.alarms().key(told)
-        return name in (told.code, key, called) or (
+        key = view.alarms().key(alarm)
+        return name in (alarm.code, key, called) or (
             len(name) >= len(short(subject)) > 0 and subject.startswith(name)
         )
 
-    found = [told for told in shown if is_meant(told)]
+    found = [alarm for alarm in shown if is_meant(alarm)]
     if not found:
         raise NotFoundError(f"no alarm is called {name}, nor is about it", _hint(shown))
-    if lasting := next((told for told in found if told.code in LASTING), None):
+    if lasting := next((alarm for alarm in found if alarm.code in LASTING), None):
         raise UsageError(
             f"{lasting.code} can't be dismissed: it ends with what it says", lasting.hint
         )
@@ -147,25 +147,25 @@ def _meant(
 
 
 def _hint(shown: Sequence[HealthWarning | Alert]) -> str:
-    codes = dict.fromkeys(told.code for told in shown if told.code not in LASTING)
+    codes = dict.fromkeys(alarm.code for alarm in shown if alarm.code not in LASTING)
     if not codes:
         return "jupiterctl status"
     return f"name what lasts, and it stays silent until it is over: {', '.join(codes)}"
 
 
-def _cause(told: HealthWarning | Alert) -> str:
-    return told.cause if isinstance(told, Alert) else ""
+def _cause(alarm: HealthWarning | Alert) -> str:
+    return alarm.cause if isinstance(alarm, Alert) else ""
 
 
-def _row(view: AlarmView, told: HealthWarning | Alert) -> Row:
-    run = CycleId(told.about.partition("/")[0])
+def _row(view: AlarmView, alarm: HealthWarning | Alert) -> Row:
+    run = CycleId(alarm.about.partition("/")[0])
     cycle = view.state().cycles.get(run)
-    is_failure = cycle is not None and cycle.failed is not None and _cause(told) == FAILED
+    is_failure = cycle is not None and cycle.failed is not None and _cause(alarm) == FAILED
     return {
-        "key": view.alarms().key(told),
-        "cause": _cause(told),
-        "code": told.code,
-        "title": told.title[:MAX_CHARACTERS],  # others have a hand in it
+        "key": view.alarms().key(alarm),
+        "cause": _cause(alarm),
+        "code": alarm.code,
+        "title": alarm.title[:MAX_CHARACTERS],  # others have a hand in it
         "cycle": run if is_failure else "",
     }
 
@@ -187,8 +187,8 @@ async def dismiss_alarms(term: Term, machines: Machines, command: DismissAlarms)
     return {"dismissed": [{key: row[key] for key in ("key", "code", "title")} for row in rows]}
 
 
-def _read(told: PlainMap) -> Row:
-    read = {key: str(told.get(key) or "") for key in ("key", "cause", "code", "title", "cycle")}
+def _read(alarm: PlainMap) -> Row:
+    read = {key: str(alarm.get(key) or "") for key in ("key", "cause", "code", "title", "cycle")}
     if read["key"].partition(":")[0] in LASTING or not read["key"]:
         raise UsageError(f"{read['key']} can't be dismissed", "jupiterctl status")
     if any(len(each) > MAX_CHARACTERS for each in read.values()):

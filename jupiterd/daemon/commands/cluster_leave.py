@@ -65,12 +65,12 @@ async def leave(here: Leaving, command: LeaveCluster) -> dict[str, Any]:
     if not others and own in state.members:
         raise ConflictError(f"this machine is the only one of {before.title}", "jupiterctl status")
     _check_that_nothing_runs(state)
-    told = {
+    document = {
         "left": {"id": before.cluster, "name": before.label, "nodes": others},
         "cycles": sum(cycle.begun is not None for cycle in state.cycles.values()),
     }
     if command.dry_run:
-        return {"done": False, **told, "founded": None}
+        return {"done": False, **document, "founded": None}
     label = here.name[:MAX_LABEL_CHARACTERS]
     await replica.start_new_cluster(
         lambda ledger: founded_by(here.identity, label, here.name, ledger)
@@ -78,7 +78,7 @@ async def leave(here: Leaving, command: LeaveCluster) -> dict[str, Any]:
     here.joining.token = None  # it is of the cluster that was left
     log.info("left_cluster", extra={"before": short(before.cluster)})
     here.joining.moved(own, replica.cluster)
-    return {"done": True, **told, "founded": {"id": replica.cluster, "name": label}}
+    return {"done": True, **document, "founded": {"id": replica.cluster, "name": label}}
 
 
 def founded_by(identity: Identity, label: str, name: str, before: Ledger) -> FetchedSnapshot:

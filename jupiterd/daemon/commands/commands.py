@@ -161,8 +161,8 @@ class Commands:
         async with self._one_at_a_time:
             tries = row.request.read(command.arguments or {})
             if row.forecast is not None:
-                foretold = dict(await row.forecast(services, tries))
-                return _answer({"tried": row.name, "foretold": foretold})
+                forecast = dict(await row.forecast(services, tries))
+                return _answer({"tried": row.name, "foretold": forecast})
             run = await tried(row.carry_out, services, tries)
         return _answer({"tried": row.name} | ({"run": run} if run else {}))
 
@@ -172,14 +172,14 @@ def _asked_at(command: Command, node: NodeId) -> Command:
     return replace(command, asked_at=node) if isinstance(command, RequestedCommand) else command
 
 
-def _answer(told: Answer) -> dict[str, Any]:
-    return {"schema": SCHEMA, **told}
+def _answer(document: Answer) -> dict[str, Any]:
+    return {"schema": SCHEMA, **document}
 
 
-def _result(told: str, leader: str) -> dict[str, Any]:
+def _result(document: str, leader: str) -> dict[str, Any]:
     """Return what a leader answers; raises MalformedError where that is no map."""
     try:
-        result: object = json.loads(told)
+        result: object = json.loads(document)
     except (ValueError, RecursionError):
         result = None
     if not isinstance(result, dict):

@@ -21,7 +21,7 @@ from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.daemon.catalog.cycle_lookup import Begun, cycles_called, meant_cycle, newest_first
 from jupiterd.daemon.catalog.pause_facts import BY_A_PERSON, paused_now
 from jupiterd.daemon.commands.review_answers import answers
-from jupiterd.daemon.commands.start_cycle import MAX_ROUNDS, asked_cycle, check_models
+from jupiterd.daemon.commands.start_cycle import MAX_ROUNDS, check_models, planned_cycle
 from jupiterd.daemon.commands.train_commands import check_that_no_training_runs
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.fleet_view import FleetView
@@ -45,20 +45,20 @@ BEGIN_ANEW = "jupiterctl cycle start --domain NAME begins a new one"
 async def start_cycle(
     term: Term, fleet: FleetView, reach: ArtifactReach, command: StartCycle
 ) -> dict[str, Any]:
-    """Record a cycle; raises what `asked_cycle` does, and ConflictError where something runs."""
+    """Record a cycle; raises what `planned_cycle` does, and ConflictError where something runs."""
     check_that_nothing_runs(term.state)
-    started, foretold = asked_cycle(fleet, command)
+    started, forecast = planned_cycle(fleet, command)
     await check_models(reach, started)
     await term.record(started)
-    return {"cycle": started.cycle, "domain": started.domain, **foretold}
+    return {"cycle": started.cycle, "domain": started.domain, **forecast}
 
 
 async def plan_cycle(fleet: FleetView, command: PlanCycle) -> dict[str, Any]:
     """Return what is to be expected of a cycle; raises what `start_cycle` would."""
     if command.is_start:
         check_that_nothing_runs(fleet.state)
-    started, foretold = asked_cycle(fleet, command)
-    return {"domain": started.domain, "rounds": started.rounds, **foretold}
+    started, forecast = planned_cycle(fleet, command)
+    return {"domain": started.domain, "rounds": started.rounds, **forecast}
 
 
 async def stop_cycle(term: Term, command: StopCycle) -> dict[str, Any]:

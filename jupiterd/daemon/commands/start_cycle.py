@@ -53,7 +53,7 @@ USUAL_SEQ_LEN = 1024
 """Of a model that people bring, where the domain doesn't say."""
 
 
-def asked_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStarted, dict[str, Any]]:
+def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStarted, dict[str, Any]]:
     """Return the cycle that is asked for, and what is to be expected of its first round.
 
     Raises:
@@ -106,21 +106,21 @@ def asked_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStarted
     has_base = bool(_init(command)) or begins_with != SCRATCH
     wanted = wanted_of_round(started.engine, settings, nodes)
     text = Text(_tokens(command), has_base=has_base)
-    model, settings, foretold = _foretold(
+    model, settings, forecast = _with_forecast(
         fleet, replace(started, model_yaml=given), wanted, settings, text
     )
     if written := written_before(fleet.state, fleet.placement, command.writer or ""):
-        foretold["writing"] = written
+        forecast["writing"] = written
     if suiting.reason:
-        foretold["size"] = {"size": suiting.size, "reason": suiting.reason}
+        forecast["size"] = {"size": suiting.size, "reason": suiting.reason}
         if size == suiting.size:
-            foretold["sheet"] = [f"Size {size}: {suiting.reason}", *foretold.get("sheet", ())]
+            forecast["sheet"] = [f"Size {size}: {suiting.reason}", *forecast.get("sheet", ())]
     kept = {**_recorded(settings, nodes), **_loss_on(command, options.loss_on)}
     if generator and not of_itself and settings.recipe == OF_TUNING:
         kept[NAMED_GENERATOR] = True
     if command.asked_at and paths_of(domain.data_sources):
         kept[ASKED_AT] = command.asked_at
-    return replace(started, model_yaml=model, settings=kept), foretold
+    return replace(started, model_yaml=model, settings=kept), forecast
 
 
 async def check_models(reach: ArtifactReach, started: CycleStarted) -> None:
@@ -310,7 +310,7 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
     return {name: value for name, value in told.items() if name not in silent}
 
 
-def _foretold(
+def _with_forecast(
     fleet: FleetView,
     started: CycleStarted,
     wanted: RequestedMachines,

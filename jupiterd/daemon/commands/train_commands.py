@@ -64,9 +64,9 @@ async def start_training(
     Raises:
         JupiterError: it can't be planned, or its data was cut by another tokenizer.
     """
-    facts, told = await _checked_training(fleet, artifacts, command)
+    facts, document = await _checked_training(fleet, artifacts, command)
     await term.record(*facts)
-    return told
+    return document
 
 
 async def predicted_training(
@@ -79,10 +79,10 @@ async def predicted_training(
 async def _checked_training(
     fleet: FleetView, artifacts: ArtifactCache, command: StartTraining
 ) -> tuple[Sequence[Fact], dict[str, Any]]:
-    facts, told = planned_training(fleet, command)
+    facts, document = planned_training(fleet, command)
     if untold := await check_same_tokenizer(fleet.state, artifacts, command.to_plain()):
-        told["sheet"].append(untold)
-    return facts, told
+        document["sheet"].append(untold)
+    return facts, document
 
 
 def planned_training(
@@ -355,5 +355,5 @@ def _first_weights(
 
     if not settings.start_from:
         return []
-    told = batch_lines(plan.batch_sequences, settings.least_batch, is_known=is_known)
-    return [f"Starts from the weights of {model}", *told, *tuning_lines(shape, plan)]
+    document = batch_lines(plan.batch_sequences, settings.least_batch, is_known=is_known)
+    return [f"Starts from the weights of {model}", *document, *tuning_lines(shape, plan)]

@@ -123,8 +123,8 @@ class CollectPhase:
         if len(self._parts) == 1:
             return errors[0]
         worst = next((e for e in errors if isinstance(e, SourceUnreachableError)), errors[0])
-        told = "; ".join(f"source {self._name(item)}: {e.message}" for item, e in lost.items())
-        return type(worst)(f"too little text without what failed: {told}", worst.hint)
+        failures = "; ".join(f"source {self._name(item)}: {e.message}" for item, e in lost.items())
+        return type(worst)(f"too little text without what failed: {failures}", worst.hint)
 
 
 def lost_in(view: RoundView) -> Sequence[Lost]:

@@ -77,7 +77,7 @@ class CycleDriver:
         self._shape = parse_model(started.model_yaml, overrides)
         self._runner = ItemRunner(services, cycle)
 
-    async def conduct(self) -> None:
+    async def run(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the cycle."""
         await step_until_finished(self._term, self._board, self._cycle, self._step)
 
@@ -213,8 +213,8 @@ class CycleDriver:
             lost = lost_in(view)
             if not lost:
                 raise
-            told = "; ".join(each.failure for each in lost)
-            raise EmptySourceError(f"{error.message}; {told}", error.hint) from error
+            failures = "; ".join(each.failure for each in lost)
+            raise EmptySourceError(f"{error.message}; {failures}", error.hint) from error
         except OutOfMemoryError as error:
             if item.task != TRAINING_ALONE:
                 raise

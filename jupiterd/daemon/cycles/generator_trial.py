@@ -56,8 +56,8 @@ async def try_generator(
         node = _place(placement, generator)
         await asyncio.wait_for(_tried(calls, node, generator, arguments), limit_s)
     except TimeoutError:
-        told = "gave no answer" if generator.url else "wasn't loaded"
-        log.info("generator_not_tried", extra={"reason": f"{told} within {limit_s:g} s"})
+        failure = "gave no answer" if generator.url else "wasn't loaded"
+        log.info("generator_not_tried", extra={"reason": f"{failure} within {limit_s:g} s"})
         return {"is_tried": False}
     except (DeviceBusyError, PeerUnreachableError) as error:
         log.info("generator_not_tried", extra={"reason": error.message})

@@ -24,7 +24,7 @@ def lost_generator(cycle: CycleState) -> dict[str, Any] | None:
     lost = [fact for fact in done if WITHOUT in fact.summary]
     if not lost or cycle.started is None or number > cycle.rounds_wanted:
         return None
-    (told,) = without_words([fact.summary for fact in done])
+    (reason,) = without_words([fact.summary for fact in done])
     name = str(cycle.started.generator.get("name", ""))
     return {
         "round": number,
@@ -32,12 +32,12 @@ def lost_generator(cycle: CycleState) -> dict[str, Any] | None:
         "reason": str(lost[0].summary[WITHOUT]),
         "items": len(lost),
         "of": len(done),
-        "told": f"generator {name} is lost: {told}; the next round asks it again",
+        "told": f"generator {name} is lost: {reason}; the next round asks it again",
     }
 
 
 def lost_generator_findings(cycles: Iterable[CycleState]) -> Iterator[AlertCondition]:
-    """Yield what people are to be told of each cycle that goes on without its generator."""
+    """Yield the notice about each cycle that goes on without its generator."""
     for cycle in cycles:
         if cycle.begun is not None and cycle.goes_on and (lost := lost_generator(cycle)):
             cause = f"round {lost['round']}"

@@ -40,7 +40,7 @@ class RunDriver:
         self._unscored: ArtifactId | None = None
         self._settings = None if training is None else RunSettings.parse(dict(training.settings))
 
-    async def conduct(self) -> None:
+    async def run(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the run."""
         await step_until_finished(self._term, self._board, self._run, self._step)
 

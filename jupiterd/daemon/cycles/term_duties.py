@@ -1,6 +1,6 @@
-"""What a leader does during its term: hands out roles, conducts every unfinished cycle and run.
+"""What a leader does during its term: assigns roles, drives every unfinished cycle and run.
 
-Owns the tasks of one term. Doesn't know how a cycle is conducted.
+Owns the tasks of one term. Doesn't know how a cycle is driven.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ async def found(term: Term, own: Founding) -> None:
 
 
 async def lead(services: TermServices) -> None:
-    """Assign roles and conduct cycles until cancelled."""
+    """Assign roles and drive cycles until cancelled."""
     tasks: dict[CycleId, asyncio.Task[None]] = {}
     async with asyncio.TaskGroup() as group:
         group.create_task(watch_lines(services.term, services.board, services.reach), name="lines")
@@ -77,16 +77,16 @@ async def lead(services: TermServices) -> None:
                         task.cancel()
                 elif cycle.begun is not None and (task is None or task.done()):
                     tasks[cycle_id] = group.create_task(
-                        _conduct(services, cycle_id), name=f"cycle {cycle_id}"
+                        _run_driver(services, cycle_id), name=f"cycle {cycle_id}"
                     )
             await _news(services.term)
 
 
 async def get_ready() -> None:
-    """Load what conducts: whoever follows may have to go on with what runs, and within a moment."""
+    """Load the drivers of cycles: a follower may become leader, and must go on within a moment."""
     try:
         await asyncio.to_thread(_drivers)
-    except Exception:  # such as one half of another version: it is told again when we lead
+    except Exception:  # such as one half of another version: it is logged again when we lead
         log.exception("conductors_not_loaded")
 
 
@@ -100,16 +100,16 @@ def _drivers() -> "tuple[type[CycleDriver], type[RunDriver], type[IslandTask]]":
     return CycleDriver, RunDriver, IslandTask
 
 
-async def _conduct(services: TermServices, cycle: CycleId) -> None:
+async def _run_driver(services: TermServices, cycle: CycleId) -> None:
     of_cycles, of_runs, of_islands = _drivers()
     state = services.term.cycle(cycle)
     kind = of_cycles if state.started is not None else of_runs if is_whole(state) else of_islands
     try:
-        conductor = kind(services, cycle)
+        driver = kind(services, cycle)
     except JupiterError as error:  # its domain is of another version, whose node may lead later
         await _leave_to_others(services.term, services.board, cycle, error.message)
     else:
-        await conductor.conduct()
+        await driver.run()
 
 
 async def _leave_to_others(term: Term, board: ProgressBoard, cycle: CycleId, reason: str) -> None:

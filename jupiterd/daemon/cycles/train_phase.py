@@ -121,13 +121,15 @@ async def _decided(
     extra = {"cycle": training.started.cycle, "round": training.round, "islands": len(islands)}
     log.info("round_is_trained_by", extra=extra)
     is_asked = settings.islands != AUTO_ISLANDS
-    told = _told(len(islands), len(trainers(fleet_view.placement, wanted.nodes)), is_asked=is_asked)
-    board.note(training.started.cycle, {TRAINED_BY: told})
+    trained_by = _trained_by(
+        len(islands), len(trainers(fleet_view.placement, wanted.nodes)), is_asked=is_asked
+    )
+    board.note(training.started.cycle, {TRAINED_BY: trained_by})
     nodes = {"island_nodes": written(islands)}
     return replace(training, settings=settings.model_copy(update=nodes))
 
 
-def _told(islands: int, machines: int, *, is_asked: bool) -> str:
+def _trained_by(islands: int, machines: int, *, is_asked: bool) -> str:
     """Return who trains a round, and why, for people; nothing where one machine is all there is."""
     if islands:
         why = "as asked" if is_asked else "as planned of who is here"

@@ -1,6 +1,7 @@
-"""Ending an attempt everywhere, and recording how it ended and what its survivors have kept.
+"""Ending an attempt everywhere, and recording how it ended and the last step of its survivors.
 
-Owns what is asked of the survivors, and the facts. Doesn't know why an attempt ends: it is told.
+Owns what survivors are asked to save, and the facts. Doesn't know why an attempt ends: its reason
+is handed in.
 """
 
 import logging
@@ -56,42 +57,43 @@ class AttemptEnd:
         unrecorded: Sequence[tuple[NodeId, CheckpointStored]] = (),
         silent: AbstractSet[NodeId] = frozenset(),
     ) -> None:
-        """End it and record that; what keeps us from it mustn't hide why the attempt ended.
+        """End it and record that; an error on the way is logged, so that the reason isn't lost.
 
-        With `keeps`, the last finished step of its survivors goes on the line. `unrecorded` is what
-        they have made and nobody has recorded yet; for a word of the silent ones nobody waits.
+        With `keeps`, the last finished step of its survivors is recorded on the branch.
+        `unrecorded`: checkpoints that are stored and not recorded yet. No answer of `silent` nodes
+        is awaited.
         """
         elapsed_s = round(now_s() - launch.began_s, 3)
         try:
             save = await self._wish(launch) if keeps else None
-            kept = await self._calls.end_gang(launch.gang, launch.attempt, save, silent)
-            kept += [told for told in unrecorded if told[0] not in silent]
+            saved = await self._calls.end_gang(launch.gang, launch.attempt, save, silent)
+            saved += [each for each in unrecorded if each[0] not in silent]
             self._change.mark("ended")
             is_joined = not keeps and reason not in (FINISHED, LEFT_OPEN)
             last = await latest(
-                self._term, self._reach, kept, self._end_step(kept) if is_joined else 0
+                self._term, self._reach, saved, self._end_step(saved) if is_joined else 0
             )
             if keeps:  # one that was cut off may have recorded meanwhile what it alone holds
                 await self._line.look(launch)
             facts = self._line.facts_of(last, launch, self._of.plan)
             if self._line.is_trained_in(launch.attempt) or any(fact.is_final for fact in facts):
                 reason, code = FINISHED, ""  # whatever became of its ranks then
-            told = self._told(reason, is_over=any(fact.is_final for fact in facts))
-            closed = AttemptClosed(self._of.cycle, launch.attempt, told, elapsed_s, code)
+            closing_reason = self._end_reason(reason, is_over=any(fact.is_final for fact in facts))
+            closed = AttemptClosed(self._of.cycle, launch.attempt, closing_reason, elapsed_s, code)
             await self._term.record(*facts, *self._line.parked_for(last), closed)
             self._change.mark("closed")
         except JupiterError as error:
             extra = {"attempt": launch.attempt, "reason": error.message}
             log.warning("attempt_left_open", extra=extra)
 
-    def _end_step(self, kept: Sequence[tuple[NodeId, CheckpointStored]]) -> int:
+    def _end_step(self, saved: Sequence[tuple[NodeId, CheckpointStored]]) -> int:
         """Return where training ends, as far as what was kept has decided it."""
         return min(
-            (end_step(self._of.plan, Horizon.of(made.progress.horizon)) for _, made in kept),
+            (end_step(self._of.plan, Horizon.of(stored.progress.horizon)) for _, stored in saved),
             default=0,
         )
 
-    def _told(self, reason: str, *, is_over: bool) -> str:
+    def _end_reason(self, reason: str, *, is_over: bool) -> str:
         is_over = is_over or self._line.is_over()
         return STOPPED if reason == FINISHED and not is_over else reason
 

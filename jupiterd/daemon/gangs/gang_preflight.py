@@ -72,15 +72,15 @@ class GangPreflight:
         Raises:
             JupiterError: nobody who could train has room, or meanwhile it is over.
         """
-        told = ""
+        logged_reason = ""
         while True:
             try:
                 return await self.prepared(plan)
             except DrainedError as error:
                 if self._term.is_over or is_over():
                     raise
-                if error.message != told:
-                    log.info("training_waits", extra={"reason": (told := error.message)})
+                if error.message != logged_reason:
+                    log.info("training_waits", extra={"reason": (logged_reason := error.message)})
                 await wait_out(self._board, self._of.cycle, error.message)
 
     async def prepared(self, plan: PlanLaunch) -> GangPlan:

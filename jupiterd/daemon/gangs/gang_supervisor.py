@@ -37,7 +37,7 @@ from jupiterd.daemon.gangs.late_joiners import LateJoiners
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
 from jupiterd.daemon.gangs.rank_follower import RankEvents, follow
 from jupiterd.daemon.gangs.rank_orders import RankOrders
-from jupiterd.daemon.gangs.recorded_predictions import launch_foretold
+from jupiterd.daemon.gangs.recorded_predictions import launch_with_prediction
 from jupiterd.daemon.gangs.rendezvous import Rendezvous, RingListeners, meet_at_store, meet_in_ring
 from jupiterd.daemon.gangs.scale_candidates import ScaleCandidates
 from jupiterd.daemon.gangs.trained_round import TrainedRound
@@ -195,7 +195,7 @@ class GangSupervisor:
         await whole_start(self._services.reach.artifact_cache, inputs)
         if not self._anew:  # its ranks all wait for what the others have learned
             launch = await self._late.named(launch)
-        launch = launch_foretold(self._term, self._services.fleet_view, self._of, launch)
+        launch = launch_with_prediction(self._term, self._services.fleet_view, self._of, launch)
         await self._term.record(self._line.opened(launch))
         self._change.mark("opened")
         self._line.follow(launch)

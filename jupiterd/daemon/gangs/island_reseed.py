@@ -152,8 +152,8 @@ class IslandReseed:
         self._begun_after, self._seen = self._end_number(), ()
         extra = {"island": self._island, "from_step": seed.step, "of": short(seed.cycle)}
         log.warning("island_begins_anew", extra={**extra, "reason": error.message})
-        told = f"{error.message}; going on from another island's step {seed.step}"
-        self._board.explain(self._island, told)
+        message = f"{error.message}; going on from another island's step {seed.step}"
+        self._board.explain(self._island, message)
 
 
 def _last_saved(island: CycleState) -> str:

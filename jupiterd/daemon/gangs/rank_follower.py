@@ -74,7 +74,7 @@ class RankEvents:
             case PseudoGradientStored():
                 self.watchdog.waits()
                 report = ReportedPseudoGradient(event, node, now_s())
-                self.pseudo_gradients.tell(self.cycle, report)
+                self.pseudo_gradients.report(self.cycle, report)
             case CheckpointUnsaved(step, message):
                 self.alarm.ring(step, message, node)
             case _:

@@ -99,14 +99,14 @@ class RankOrders:
         started = self.term.cycle(self.of.cycle).training if self.of.parent else None
         if started is None:
             return {}
-        told = {
+        values = {
             "run": self.of.parent,
             "round": self._round_of_data,
             "island": self.of.cycle,
             NUMBER: number_of(started),
             "kind": self.asked("ways") or "int8",
         }
-        return {"island": told}
+        return {"island": values}
 
     @property
     def _round_of_data(self) -> int:

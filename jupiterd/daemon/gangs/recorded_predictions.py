@@ -21,7 +21,7 @@ from jupiterd.daemon.planning.requested_machines import Exchanges
 from jupiterd.daemon.planning.training_spec import TrainingSpec
 
 
-def launch_foretold(
+def launch_with_prediction(
     term: Term, fleet_view: FleetView, of: TrainedRound, launch: GangPlan
 ) -> GangPlan:
     """Return a launch with what is predicted of its gang, or was when that first began."""
@@ -34,7 +34,7 @@ def launch_foretold(
     return replace(launch, predicted_tokens_per_s=rate)
 
 
-def step_foretold(
+def step_with_prediction(
     term: Term,
     fleet_view: FleetView,
     training: TrainingSpec,

@@ -16,26 +16,26 @@ class TransitionTiming:
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
         self._ending = 0
-        self._told_s: float | None = None
+        self._noticed_s: float | None = None
         self._marks: dict[str, float] = {}
 
     def begin(self, attempt: int) -> None:
         """Take note that an attempt can't go on; a transition that never ended is forgotten."""
         self._ending = attempt
-        self._told_s = self._now_s()
+        self._noticed_s = self._now_s()
         self._marks.clear()
 
     def mark(self, phase: str) -> None:
         """Take note of the end of a phase; of one that many go through, the last counts."""
-        if self._told_s is not None:
-            self._marks[phase] = self._now_s() - self._told_s
+        if self._noticed_s is not None:
+            self._marks[phase] = self._now_s() - self._noticed_s
 
     def finish(self, attempt: int) -> None:
         """Log the change once the first step of a later attempt is done."""
-        if self._told_s is None or attempt <= self._ending:
+        if self._noticed_s is None or attempt <= self._ending:
             return
         self.mark("first_step")
         phases = {f"{phase}_s": f"{after_s:.3f}" for phase, after_s in self._marks.items()}
-        told = {"epoch": attempt, "attempt": attempt, "told_at_s": f"{self._told_s:.3f}"}
-        log.info("epoch_changed", extra={**told, **phases})
-        self._told_s = None
+        fields = {"epoch": attempt, "attempt": attempt, "told_at_s": f"{self._noticed_s:.3f}"}
+        log.info("epoch_changed", extra={**fields, **phases})
+        self._noticed_s = None

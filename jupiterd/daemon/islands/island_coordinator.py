@@ -35,7 +35,7 @@ from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.runs.run_phases import drawing
 from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.daemon.catalog.outer_step_mapping import fact_of, open_rounds, order_of
-from jupiterd.daemon.gangs.recorded_predictions import step_foretold
+from jupiterd.daemon.gangs.recorded_predictions import step_with_prediction
 from jupiterd.daemon.islands.final_weights import FinalWeights
 from jupiterd.daemon.islands.island_facts import island_started
 from jupiterd.daemon.islands.island_join import joining
@@ -267,7 +267,7 @@ class IslandCoordinator:
     ) -> OuterStepTaken:
         taken = fact_of(order, self._run, after, artifacts)
         taken = replace(taken, round=self._round, start=self._of.start)
-        return step_foretold(self._term, self._services.fleet_view, self._of, taken, islands)
+        return step_with_prediction(self._term, self._services.fleet_view, self._of, taken, islands)
 
     def _every_steps(self, islands: Sequence[TrainingStarted], step_s: float | None = None) -> int:
         """Return how many steps a round has.

@@ -29,7 +29,7 @@ def island_started(of: TrainingSpec, number: int, island: Island, weights: str) 
 
 
 def last_weights(
-    of: TrainingSpec, made: CheckpointCommitted, taken: OuterStepTaken
+    of: TrainingSpec, stored: CheckpointCommitted, taken: OuterStepTaken
 ) -> CheckpointCommitted:
     """Return what is recorded where an island has written the last weights of all.
 
@@ -39,13 +39,13 @@ def last_weights(
         cycle=of.started.cycle,
         round=of.round,
         parent=of.start,
-        artifact=made.artifact,
-        attempt=made.attempt,
-        step=made.step,
+        artifact=stored.artifact,
+        attempt=stored.attempt,
+        step=stored.step,
         tokens=taken.total_tokens,
         cursor=taken.cursor,
-        loss=made.loss,
+        loss=stored.loss,
         is_final=True,
         began_with=of.start,
-        horizon=made.horizon,
+        horizon=stored.horizon,
     )

@@ -30,7 +30,7 @@ class IslandTask:
         """Of the run: a cycle has several."""
         self._least_batch = 0 if training is None else least_batch_of(training)
 
-    async def conduct(self) -> None:
+    async def run(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the island alone."""
         await step_until_finished(self._term, self._board, self._island, self._step)
 
@@ -59,5 +59,5 @@ class IslandTask:
         board = self._board
         board.begin(self._island, ROUND, Phase.TRAIN, now_s(), part_of=self._run)
         part = TrainedRound(self._island, ROUND, training.shape, training.plan, self._run)
-        conductor = GangSupervisor(self._services, part)
-        await conductor.train(training.data)
+        supervisor = GangSupervisor(self._services, part)
+        await supervisor.train(training.data)

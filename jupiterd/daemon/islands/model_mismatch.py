@@ -1,4 +1,4 @@
-"""An island that trains another model than the others isn't let in, and people are told why.
+"""An island that trains another model than the others isn't let in, and the reason is shown.
 
 Owns what becomes of it. Doesn't know how logits are compared (`cycle.training.model_fingerprint`),
 or computed. It is looked at in each round before which nothing of it was merged: its first one, and
@@ -35,10 +35,10 @@ async def without_strangers(
 
     taken: the outer step that the round follows
     """
-    told = {island: pseudo_gradients[island].logits for island in closing.counted}
-    if told.keys() <= {*taken.islands}:
+    logits = {island: pseudo_gradients[island].logits for island in closing.counted}
+    if logits.keys() <= {*taken.islands}:
         return closing
-    found = await asyncio.to_thread(strangers, told, {*taken.islands})
+    found = await asyncio.to_thread(strangers, logits, {*taken.islands})
     for island, apart in found.items():
         await _refuse(term, board, machines, taken.cycle, CycleId(island), apart)
     return closing.without(found)

@@ -41,17 +41,21 @@ def horizon_after(
 
     closing, pseudo_gradients: whose pseudo-gradients don't count has other weights, or none
     """
-    told = [
+    losses = [
         MergedLoss(pseudo_gradients[each].scored_step, pseudo_gradients[each].held_out)
         for each in closing.counted
         if pseudo_gradients[each].scored_step
     ]
     last = rounds[-1]
-    return decided(of.plan, Horizon.of(last.horizon), told, last.first_step + last.steps)
+    return decided(of.plan, Horizon.of(last.horizon), losses, last.first_step + last.steps)
 
 
 def with_decisions(
-    of: TrainingSpec, taken: OuterStepTaken, horizon: Horizon, closed: OuterStepTaken, asked: int
+    of: TrainingSpec,
+    taken: OuterStepTaken,
+    horizon: Horizon,
+    closed: OuterStepTaken,
+    scored_before: int,
 ) -> OuterStepTaken:
     """Return an outer step with what is decided, and whether its weights are scored.
 
@@ -60,12 +64,12 @@ def with_decisions(
         taken: the step.
         horizon: what is decided by then.
         closed: the one that ordered the round which it merges.
-        asked: steps that the weights contain which were to be scored last, told of or not.
+        scored_before: the step of the weights that were to be scored last, reported or not.
     """
     merged = closed.first_step + closed.steps
     scored = sequences_to_score(of.plan.batch_sequences, of.sequences)
     smallest = min((taken.batches or closed.batches).values(), default=1)
-    is_due = is_scored(of.plan, horizon, merged, asked, scored, smallest)
+    is_due = is_scored(of.plan, horizon, merged, scored_before, scored, smallest)
     return replace(taken, horizon=horizon.to_plain(), scored_step=merged if is_due else 0)
 
 

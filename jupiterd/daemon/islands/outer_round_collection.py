@@ -57,7 +57,7 @@ class OuterRoundCollection:
         self._after = after
         self._islands = sorted(islands)
         self._round = OuterRound(islands, is_first=is_first, lag=lag, opened_s=now_s())
-        self._told: dict[str, ReportedPseudoGradient] = {}
+        self._reported: dict[str, ReportedPseudoGradient] = {}
         self._copying: set[asyncio.Task[None]] = set()
         self._again_s: dict[str, float] = {}
         """When a pseudo-gradient is tried again, of those that couldn't be copied."""
@@ -74,7 +74,7 @@ class OuterRoundCollection:
 
     def artifact(self, island: str) -> ArtifactId:
         """Return the pseudo-gradient of an island that is in."""
-        return self._told[island].stored.artifact
+        return self._reported[island].stored.artifact
 
     async def closing(
         self, lost: Callable[[], Collection[str]], counts: Callable[[], bool]
@@ -103,20 +103,20 @@ class OuterRoundCollection:
 
     def _take_up(self, group: asyncio.TaskGroup) -> None:
         for island in self._islands:
-            told = self._pseudo_gradients.of(island, self._after)
+            reported = self._pseudo_gradients.of(island, self._after)
             is_left_alone = now_s() < self._again_s.get(island, 0.0)
-            if told is None or is_left_alone or island in self._round.pseudo_gradients:
+            if reported is None or is_left_alone or island in self._round.pseudo_gradients:
                 continue
-            self._told[island] = told
-            self._round.arrived(island, told.stored.pseudo_gradient, told.at_s)
-            copying = group.create_task(self._copy(island, told))
+            self._reported[island] = reported
+            self._round.arrived(island, reported.stored.pseudo_gradient, reported.at_s)
+            copying = group.create_task(self._copy(island, reported))
             self._copying.add(copying)
             copying.add_done_callback(self._copying.discard)
 
-    async def _copy(self, island: CycleId, told: ReportedPseudoGradient) -> None:
+    async def _copy(self, island: CycleId, reported: ReportedPseudoGradient) -> None:
         """Copy a pseudo-gradient to a second node: its author may be gone when others want it."""
         try:
-            await self._reach.keep_two_copies(told.stored.artifact, told.node)
+            await self._reach.keep_two_copies(reported.stored.artifact, reported.node)
         except JupiterError as error:
             log.warning("way_not_copied", extra={"island": short(island), "reason": error.message})
             self._round.take_back(island)

@@ -50,7 +50,7 @@ class OuterRoundTiming:
     ) -> OuterStepTaken:
         """Return a step that is taken now, with the times and sizes of its pseudo-gradients."""
         at_s = now_s()
-        told = replace(
+        timed_step = replace(
             step,
             elapsed_s=round(self._since(step.parent, at_s), 3),
             trained_s={each: round(pseudo_gradients[each].elapsed_s, 3) for each in step.islands},
@@ -60,8 +60,8 @@ class OuterRoundTiming:
                 if pseudo_gradients[e].size_bytes
             },
         )
-        self._last, self._at_s = fact_hash(told), at_s
-        return told
+        self._last, self._at_s = fact_hash(timed_step), at_s
+        return timed_step
 
     def _since(self, step: str, at_s: float) -> float:
         """Return how long ago a step was taken, by its hash; 0 where we don't know."""

@@ -1,4 +1,4 @@
-"""An island whose weights or momentum aren't those of the others is left out, and people are told.
+"""An island whose weights or momentum aren't those of the others is left out, and this is shown.
 
 Owns whose states are compared, and what is said of it. Doesn't know who is taken for the one that
 has drifted (`cycle.training.state_divergence`), or how such an island begins anew
@@ -37,15 +37,15 @@ def without_drifted(
     """
     last, taken = newest
     run = taken.cycle
-    told = {
+    digests = {
         island: pseudo_gradient.digest
         for island, pseudo_gradient in pseudo_gradients.items()
         if pseudo_gradient.stands_at == last
     }
-    found = adrift(told, closing.counted, taken.islands)
+    found = adrift(digests, closing.counted, taken.islands)
     for island in found:
         log.warning(
-            "island_adrift", extra={"run": run, "island": island, "digest": told[island].hex()}
+            "island_adrift", extra={"run": run, "island": island, "digest": digests[island].hex()}
         )
         name = island_name(term, machines, run, CycleId(island))
         board.explain(run, f"{name} is left out and begins anew: {ADRIFT}")

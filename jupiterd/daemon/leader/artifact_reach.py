@@ -62,8 +62,8 @@ class ArtifactReach:
             await self.fetch(artifact)
             return
         others = {*self.machines.well_nodes()} - {holder, own}
-        told = await self.holders_among(sorted(others), [artifact], ANSWER_S)
-        chosen = takers(told, only_with_room=is_elsewhere)
+        answers = await self.holders_among(sorted(others), [artifact], ANSWER_S)
+        chosen = takers(answers, only_with_room=is_elsewhere)
         if not is_elsewhere:
             await self._begin(artifact, chosen)
         elif not await self._is_taken(artifact, chosen):
@@ -77,12 +77,12 @@ class ArtifactReach:
     ) -> list[Holder]:
         """Return what each of these nodes has of these artifacts; not of whom doesn't answer."""
         roles = self.term.state.roles
-        told = await asyncio.gather(
+        answers = await asyncio.gather(
             *(self.artifact_cache.held_by(node, artifacts, timeout_s) for node in nodes)
         )
         return [
             Holder(node, roles[node].role if node in roles else "idle", held, free_bytes)
-            for node, held, free_bytes in (each for each in told if each is not None)
+            for node, held, free_bytes in (each for each in answers if each is not None)
         ]
 
     async def _begin(self, artifact: ArtifactId, nodes: Iterable[NodeId]) -> None:

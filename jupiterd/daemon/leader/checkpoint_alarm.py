@@ -26,8 +26,8 @@ class CheckpointAlarm:
         who = "" if node is None else f"{self._machines.names().get(node, short(node))}: "
         self._why = DiskFullError(f"{who}{message}")
         log.warning("checkpoint_unsaved", extra={"step": step, "reason": self._why.message})
-        told = f"{self._why.message}; training goes on without the checkpoint of step {step}"
-        self._board.explain(self._cycle, told)
+        detail = f"{self._why.message}; training goes on without the checkpoint of step {step}"
+        self._board.explain(self._cycle, detail)
 
     def over(self) -> None:
         """Take it back: a later checkpoint was kept."""

@@ -92,12 +92,12 @@ def _island(state: str, island: str, parts: Sequence[Plain]) -> dict[str, Any]:
     if found is None:
         return {"state": state}
     values: Mapping[str, float] = found["values"]
-    told: dict[str, Any] = {"state": state, "step": found["done"]}
+    row: dict[str, Any] = {"state": state, "step": found["done"]}
     if TOKENS_PER_S in values:
-        told[TOKENS_PER_S] = values[TOKENS_PER_S]
+        row[TOKENS_PER_S] = values[TOKENS_PER_S]
     if values.get(OUTER_STEP, -1.0) >= 0:
-        told[OUTER_STEP] = int(values[OUTER_STEP])
-    return told
+        row[OUTER_STEP] = int(values[OUTER_STEP])
+    return row
 
 
 def _rates(outer: Plain) -> dict[str, float]:

@@ -88,9 +88,9 @@ class ItemFailures:
         """
         if node is None or is_other or not isinstance(error, WorkFailedError) or error.may_mend:
             return False
-        told = (node, error.code, error.message)
-        is_known = told in self._failures
-        self._failures.add(told)
+        failure = (node, error.code, error.message)
+        is_known = failure in self._failures
+        self._failures.add(failure)
         return is_known
 
     def _halve(self, node: NodeId) -> bool:

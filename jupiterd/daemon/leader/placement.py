@@ -65,8 +65,8 @@ class Placement:
             names = sorted(map(self.machines.name_of, idle))
             are = f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} drained"
             resume = f"jupiterctl node resume {quote(names[0])}"
-            told = f"{are}, and nobody else {what}; to let it go on: {resume}"
-            raise DrainedError(told, resume)
+            message = f"{are}, and nobody else {what}; to let it go on: {resume}"
+            raise DrainedError(message, resume)
 
     def seats(self) -> Sequence[Seat]:
         """Return who may be given work just now; whoever lacks room only where nobody has any."""

@@ -144,11 +144,11 @@ class PhaseProgress:
         """Return how fast each node generates just now."""
         rows: dict[NodeId, dict[str, Any]] = {}
         for item, node in self.nodes.items():
-            told = self.items[item].values
-            if self.phase is not Phase.GENERATE or SUMMED - told.keys():
+            readings = self.items[item].values
+            if self.phase is not Phase.GENERATE or SUMMED - readings.keys():
                 continue
             row = rows.setdefault(node, {"node": node, **dict.fromkeys(SUMMED, 0.0)})
-            row |= {name: round(row[name] + told[name], 1) for name in SUMMED}
+            row |= {name: round(row[name] + readings[name], 1) for name in SUMMED}
         return [rows[node] for node in sorted(rows)][:MAX_NODES]
 
     def _values(self) -> dict[str, float]:

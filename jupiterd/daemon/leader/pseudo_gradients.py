@@ -1,7 +1,7 @@
-"""What the gangs of islands tell whoever conducts the run of which they are parts, in one term.
+"""The latest pseudo-gradient of each island, as its gang reports it to the leader, in one term.
 
-Owns the latest word of each. Doesn't know rounds, or what is decided. A gang that a new leader has
-adopted tells of its pseudo-gradient once more, whether anybody waits for it yet or not.
+Owns these reports. Doesn't know rounds, or what is decided. A gang that a new leader has adopted
+reports its pseudo-gradient once more, whether anybody waits for it yet or not.
 """
 
 import asyncio
@@ -18,28 +18,29 @@ class ReportedPseudoGradient:
     stored: PseudoGradientStored
     node: NodeId
     at_s: float
-    """When we heard of it."""
+    """When it was reported here."""
 
 
 class PseudoGradients:
     """The latest pseudo-gradients, and which islands have a gang just now."""
 
     def __init__(self) -> None:
-        self._told: dict[CycleId, ReportedPseudoGradient] = {}
+        self._reported: dict[CycleId, ReportedPseudoGradient] = {}
         self._training: set[CycleId] = set()
         self._news = asyncio.Event()
 
-    def tell(self, island: CycleId, told: ReportedPseudoGradient) -> None:
+    def report(self, island: CycleId, reported: ReportedPseudoGradient) -> None:
         """Take in that an island's pseudo-gradient lies in the store of a node."""
-        known = self._told.get(island)
-        if known is None or _of(known) != _of(told):  # told twice, it is no later
-            self._told[island] = told
+        known = self._reported.get(island)
+        if known is None or _of(known) != _of(reported):  # reported twice, it is no later
+            self._reported[island] = reported
         self._news.set()
 
     def of(self, island: CycleId, after: str) -> ReportedPseudoGradient | None:
         """Return an island's pseudo-gradient since this outer step; None: there is none yet."""
-        told = self._told.get(island)
-        return told if told is not None and told.stored.pseudo_gradient.after == after else None
+        reported = self._reported.get(island)
+        is_after = reported is not None and reported.stored.pseudo_gradient.after == after
+        return reported if is_after else None
 
     def set_training(self, island: CycleId, *, is_training: bool) -> None:
         """Take in that an island's ranks have met, or that their attempt is over."""
@@ -54,7 +55,7 @@ class PseudoGradients:
         return island in self._training
 
     async def news(self, timeout_s: float) -> None:
-        """Wait until something is told, or for so long."""
+        """Wait until something is reported, or for so long."""
         self._news.clear()
         try:
             async with asyncio.timeout(timeout_s):
@@ -63,6 +64,6 @@ class PseudoGradients:
             return
 
 
-def _of(told: ReportedPseudoGradient) -> tuple[str, str, NodeId]:
+def _of(reported: ReportedPseudoGradient) -> tuple[str, str, NodeId]:
     """Return which pseudo-gradient it is and where, without its time: repetitions have none."""
-    return told.stored.pseudo_gradient.after, told.stored.artifact, told.node
+    return reported.stored.pseudo_gradient.after, reported.stored.artifact, reported.node

@@ -209,8 +209,8 @@ class ItemRunner:
         for _ in range(MAX_BUSY_LOOKS):
             if not self._placement.is_busy(node):
                 return
-            told = f"{trouble}; other work runs there, and is waited for"
-            await wait_out(self._board, self._cycle, told, BUSY_RETRY_S)
+            detail = f"{trouble}; other work runs there, and is waited for"
+            await wait_out(self._board, self._cycle, detail, BUSY_RETRY_S)
             check()
 
     def _able(self, item: WorkItem, only_on: str) -> Collection[NodeId]:

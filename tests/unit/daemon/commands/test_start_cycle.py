@@ -21,7 +21,7 @@ from jupiterd.cycle.training.plan import derive, parse_model
 from jupiterd.daemon.catalog.generator_state import domain_of
 from jupiterd.daemon.catalog.round_history import standing_of
 from jupiterd.daemon.commands import start_cycle as asking
-from jupiterd.daemon.commands.start_cycle import asked_cycle
+from jupiterd.daemon.commands.start_cycle import planned_cycle
 from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.trained_round import TrainedRound
@@ -57,41 +57,41 @@ def asked(
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: machines)
     command = StartCycle.read({**DOMAIN, "settings": said})
-    started, foretold = asked_cycle(leading.fleet_view, command)
-    return dict(started.settings), foretold
+    started, forecast = planned_cycle(leading.fleet_view, command)
+    return dict(started.settings), forecast
 
 
 def test_islands_that_are_named_are_kept_by_their_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     who = "mlx:a torch:b"
-    settings, foretold = asked(monkeypatch, islands=who, sync_every=40, ways="bf16")
+    settings, forecast = asked(monkeypatch, islands=who, sync_every=40, ways="bf16")
     assert settings == {
         "islands": who, "island_nodes": f"mlx:{A} torch:{B}", "sync_every": 40,
         "sync": "overlapped", "outer": "nesterov", "ways": "bf16", "steps_from": "data",
     }  # fmt: skip
-    assert foretold["expected"]["ranks"] == 2
-    assert foretold["layouts"]["unasked"].startswith("2 islands: ")
+    assert forecast["expected"]["ranks"] == 2
+    assert forecast["layouts"]["unasked"].startswith("2 islands: ")
 
 
 def test_islands_that_are_wanted_are_found_anew_for_each_round(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    settings, foretold = asked(monkeypatch, islands="on", nodes=(A, B, C))
+    settings, forecast = asked(monkeypatch, islands="on", nodes=(A, B, C))
     assert (settings["islands"], settings["island_nodes"]) == ("on", "")
-    assert foretold["expected"]["ranks"] == 3
-    assert foretold["layouts"]["unasked"].startswith("3 islands: ")
+    assert forecast["expected"]["ranks"] == 3
+    assert forecast["layouts"]["unasked"].startswith("3 islands: ")
 
 
 def test_where_islands_are_predicted_to_be_best_that_is_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     measured = [*attempt(1, (A,), 40_000, "mlx"), *attempt(2, (B,), 40_000)]
-    settings, foretold = asked(monkeypatch, *measured)
+    settings, forecast = asked(monkeypatch, *measured)
     assert settings["islands"] == "auto"
-    layouts = foretold["layouts"]
+    layouts = forecast["layouts"]
     assert layouts["unasked"] == layouts["chosen"]["title"]
     assert layouts["chosen"]["layout"] == "islands"
-    _, foretold = asked(monkeypatch, *measured, islands="off")
-    assert foretold["layouts"]["chosen"]["layout"] != "islands"
+    _, forecast = asked(monkeypatch, *measured, islands="off")
+    assert forecast["layouts"]["chosen"]["layout"] != "islands"
 
 
 def test_islands_that_cannot_be_are_refused_as_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,28 +131,28 @@ def test_what_is_said_of_the_training_is_recorded_with_the_cycle(
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", named)
     said = {"training": {"seq_len": 64, "optimizer": "muon", "max_steps": 70}, "nodes": "b"}
-    started, foretold = asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, **said}))
+    started, forecast = planned_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, **said}))
     assert started.settings["nodes"] == B
-    assert started.settings["max_steps"] == foretold["cost"]["first"]["steps"] == 70
+    assert started.settings["max_steps"] == forecast["cost"]["first"]["steps"] == 70
     assert parse_domain(started.domain_yaml, "python.yaml").training.seq_len == 64
     assert parse_model(started.model_yaml).recipe.options.optimizer == "muon"
-    assert foretold["expected"]["ranks"] == 1
+    assert forecast["expected"]["ranks"] == 1
     state = CycleState()
     state.apply(started, (1, A, "u", 1))
     assert (named_trainers(state), most_ranks(state)) == ((B,), 0)
-    started, foretold = asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "nodes": "1"}))
-    assert (started.settings["max_ranks"], foretold["expected"]["ranks"]) == (1, 1)
+    started, forecast = planned_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "nodes": "1"}))
+    assert (started.settings["max_ranks"], forecast["expected"]["ranks"]) == (1, 1)
     with pytest.raises(NotFoundError):
-        asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "nodes": "nobody"}))
+        planned_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "nodes": "nobody"}))
 
 
 async def test_a_cycle_may_be_asked_for_while_nobody_who_trains_is_here(tmp_path: Path) -> None:
     async with leads(tmp_path) as leading:
         leading.machines.hardware_of = lambda _: None
-        started, foretold = asked_cycle(leading.fleet_view, StartCycle.read(DOMAIN))
-        assert (started.settings["islands"], foretold) == ("auto", {})
+        started, forecast = planned_cycle(leading.fleet_view, StartCycle.read(DOMAIN))
+        assert (started.settings["islands"], forecast) == ("auto", {})
         with pytest.raises(UsageError, match="there is 0"):
-            asked_cycle(
+            planned_cycle(
                 leading.fleet_view, StartCycle.read({**DOMAIN, "settings": {"islands": "on"}})
             )
 
@@ -164,18 +164,18 @@ def test_what_each_round_costs_is_foretold_by_its_own_tokens(
     machines = {node: leading.machines.hardware_of(node) for node in (A,)}
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: machines)
-    _, foretold = asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "rounds": 3}))
+    _, forecast = planned_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "rounds": 3}))
     later = "460 steps, 0.47 million tokens: trunk 0.38, branch 0.09"
-    assert foretold["sheet"][-3:] == [
+    assert forecast["sheet"][-3:] == [
         "Round 1: 780 steps, 0.80 million tokens: trunk 0.64, branch 0.16",
         f"Each later round goes on with the trunk: {later}",
         "Training of all 3 rounds: 1.74 million tokens",
     ]
-    cost = foretold["cost"]
+    cost = forecast["cost"]
     assert cost["tokens"] == (780 + 2 * 460) * 4 * 256
     assert cost["later"]["trunk_tokens"] == 368 * 4 * 256
     assert (cost["eta_s"], cost["goes_on_with_trunk"]) == (None, True)
-    _, alone = asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "rounds": 1}))
+    _, alone = planned_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "rounds": 1}))
     assert (alone["cost"]["later"], "Round 1" in str(alone["sheet"])) == (None, False)
 
 
@@ -208,7 +208,7 @@ def begun_with(
     leading.placement.seats = lambda: [Seat(A, "hybrid", True, 0)]
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.machines.hardware_of(A)})
-    return asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "init": init}))[0]
+    return planned_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "init": init}))[0]
 
 
 def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,8 +297,8 @@ def test_a_base_is_recommended_to_those_who_have_none(
     leading = leading_of(a=MAC)
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.machines.hardware_of(A)})
-    _, foretold = asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, **asked}))
-    assert any("Recommended" in line for line in foretold["sheet"]) == is_advised
+    _, forecast = planned_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, **asked}))
+    assert any("Recommended" in line for line in forecast["sheet"]) == is_advised
 
 
 def test_text_that_is_known_decides_the_size_and_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,18 +307,18 @@ def test_text_that_is_known_decides_the_size_and_the_steps(monkeypatch: pytest.M
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: machines)
     unsized = {name: value for name, value in DOMAIN.items() if name != "size"}
-    started, foretold = asked_cycle(
+    started, forecast = planned_cycle(
         leading.fleet_view, StartCycle.read({**unsized, "rounds": 2, "tokens": 20_480})
     )
     reason = "20,480 tokens of text; 25m needs 12.5 million"
-    assert (started.size, foretold["size"]) == ("1m", {"size": "1m", "reason": reason})
-    assert foretold["sheet"][0] == f"Size 1m: {reason}"
-    first = foretold["cost"]["first"]
+    assert (started.size, forecast["size"]) == ("1m", {"size": "1m", "reason": reason})
+    assert forecast["sheet"][0] == f"Size 1m: {reason}"
+    first = forecast["cost"]["first"]
     assert (first["least_steps"], first["steps"]) == (80, 320), "four passes, and sixteen"
-    assert "Round 1: 80 steps, while held-out loss falls up to 320 steps" in str(foretold["sheet"])
-    large, _ = asked_cycle(leading.fleet_view, StartCycle.read({**unsized, "tokens": 40_000_000}))
+    assert "Round 1: 80 steps, while held-out loss falls up to 320 steps" in str(forecast["sheet"])
+    large, _ = planned_cycle(leading.fleet_view, StartCycle.read({**unsized, "tokens": 40_000_000}))
     assert large.size == "25m"
-    named, told = asked_cycle(
+    named, told = planned_cycle(
         leading.fleet_view, StartCycle.read({**unsized, "size": "25m", "tokens": 20_480})
     )
     assert (named.size, told["size"]["size"]) == ("25m", "1m"), "what would suit is told"

@@ -165,7 +165,7 @@ async def test_a_site_that_never_answers_is_asked_a_few_times_and_longer_where_i
         asked.clear()
         needed = domain_of(tmp_path / "needed", source, files=False)
         async with a_term(tmp_path / "needed", needed) as leading:
-            await CycleDriver(leading, CYCLE).conduct()
+            await CycleDriver(leading, CYCLE).run()
             assert len(asked) == 3 - 1
             failed = leading.term.cycle(CYCLE).failed
             assert failed is not None
@@ -198,7 +198,7 @@ async def test_too_little_text_for_a_sequence_says_what_is_missing(tmp_path: Pat
     for each in sorted((tmp_path / "code").rglob("*.py")):
         each.write_text("x = 1\n")
     async with a_term(tmp_path, start) as leading:
-        await CycleDriver(leading, CYCLE).conduct()
+        await CycleDriver(leading, CYCLE).run()
         failed = leading.term.cycle(CYCLE).failed
         assert failed is not None
         assert failed.code == "empty-source"

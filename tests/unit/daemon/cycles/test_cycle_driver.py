@@ -47,29 +47,29 @@ def a_trained_round() -> tuple[Recording, CycleDriver]:
 
 
 async def test_a_round_is_closed_on_the_line_that_counts() -> None:
-    term, conductor = a_trained_round()
-    await conductor._close(conductor._view(), JUDGED)
+    term, driver = a_trained_round()
+    await driver._close(driver._view(), JUDGED)
     assert [type(fact) for fact in term.recorded] == [VerdictReached, RoundCommitted]
     assert term.state.generator == "k1"
 
 
 async def test_a_round_whose_line_counts_no_more_is_not_closed() -> None:
-    term, conductor = a_trained_round()
-    view = conductor._view()
+    term, driver = a_trained_round()
+    view = driver._view()
     await term.record(checkpoint("x1", step=5), BranchPinned(CYCLE, "x1", 1))
     with pytest.raises(BranchChangedError, match="round 1 is no longer the end"):
-        await conductor._close(view, JUDGED)
+        await driver._close(view, JUDGED)
     assert not any(isinstance(fact, RoundCommitted) for fact in term.recorded)
-    assert conductor._view().trained is None
+    assert driver._view().trained is None
 
 
 async def test_what_waits_for_a_checkpoint_is_given_up_once_another_line_counts() -> None:
-    term, conductor = a_trained_round()
-    view = conductor._view()
-    conductor._check_line(view)
+    term, driver = a_trained_round()
+    view = driver._view()
+    driver._check_line(view)
     await term.record(BranchSuspended(CYCLE, "k1", is_suspended=True, edit=1))
     with pytest.raises(BranchChangedError, match="another line than that of round 1"):
-        conductor._check_line(view)
+        driver._check_line(view)
 
 
 def a_collected_round(*, interactive: bool) -> tuple[Recording, CycleDriver]:
@@ -92,8 +92,8 @@ def a_collected_round(*, interactive: bool) -> tuple[Recording, CycleDriver]:
 
 
 async def test_an_interactive_cycle_waits_once_behind_a_phase() -> None:
-    term, conductor = a_collected_round(interactive=True)
-    await conductor._step()
+    term, driver = a_collected_round(interactive=True)
+    await driver._step()
     (asked,) = term.recorded
     assert isinstance(asked, CycleStateSet)
     assert (asked.wanted, asked.node) == ("paused", term.self_id)
@@ -102,37 +102,37 @@ async def test_an_interactive_cycle_waits_once_behind_a_phase() -> None:
     going_on = CycleStateSet(CYCLE, "running", "resumed by a person", asked.edit + 1)
     await term.record(PhaseApproved(CYCLE, 1, "collect", 0), going_on)
     filtering = RunItems(Phase.FILTER, (), 1)
-    assert not await conductor._waits_before(conductor._view(), filtering)
+    assert not await driver._waits_before(driver._view(), filtering)
     await term.record(PhaseRedone(CYCLE, 1, "collect", tuple(map(str, Phase)), 1))
-    step, _ = next_step(conductor._view(), conductor._domain, conductor._shape)
+    step, _ = next_step(driver._view(), driver._domain, driver._shape)
     assert isinstance(step, RunItems)
     assert step.phase is Phase.COLLECT
 
 
 async def test_an_interactive_cycle_shows_what_the_gate_said_before_it_closes_the_round() -> None:
-    term, conductor = a_collected_round(interactive=True)
+    term, driver = a_collected_round(interactive=True)
     trained = replace(checkpoint("k1", step=100), is_final=True)
     gate = WorkCompleted(CYCLE, 1, "gate", "r1/gate/0/k1", NODES[0], {})
     await term.record(trained, gate)
     closing = CloseRound(JUDGED)
-    assert await conductor._waits_before(conductor._view(), closing)
+    assert await driver._waits_before(driver._view(), closing)
     asked = term.recorded[-1]
     assert isinstance(asked, CycleStateSet)
     assert asked.reason == "waiting for your answer after gate of round 1"
     await term.record(PhaseApproved(CYCLE, 1, "gate", 0))
-    assert not await conductor._waits_before(conductor._view(), closing)
+    assert not await driver._waits_before(driver._view(), closing)
 
 
 async def test_a_cycle_that_runs_through_waits_nowhere() -> None:
-    term, conductor = a_collected_round(interactive=False)
-    assert not await conductor._waits_before(conductor._view(), RunItems(Phase.FILTER, (), 1))
+    term, driver = a_collected_round(interactive=False)
+    assert not await driver._waits_before(driver._view(), RunItems(Phase.FILTER, (), 1))
     assert term.recorded == []
 
 
 async def test_a_round_goes_by_what_people_have_changed_for_it() -> None:
-    term, conductor = a_collected_round(interactive=True)
+    term, driver = a_collected_round(interactive=True)
     await term.record(SettingChanged(CYCLE, "mix_ratio.synthetic_share", "0.2", 2, 1))
-    shares = [conductor._domain_of(number).mix_ratio.synthetic_share for number in (1, 2, 3)]
+    shares = [driver._domain_of(number).mix_ratio.synthetic_share for number in (1, 2, 3)]
     assert shares[1:] == [0.2, 0.2]
     assert shares[0] != 0.2
 
@@ -143,14 +143,14 @@ class _NoRoom:
 
 
 async def test_a_small_student_that_fits_no_device_does_not_end_the_cycle() -> None:
-    term, conductor = a_trained_round()
-    conductor._runner = cast("ItemRunner", _NoRoom())
-    view = conductor._view()
+    term, driver = a_trained_round()
+    driver._runner = cast("ItemRunner", _NoRoom())
+    view = driver._view()
     student = WorkItem("r1/gate/proxies/real-7001/k1", Phase.GATE, "train_proxy")
-    await conductor._run_item(view, student)
+    await driver._run_item(view, student)
     (done,) = term.recorded
     assert isinstance(done, WorkCompleted)
     assert (done.item, done.outputs) == (student.id, {})
     assert str(done.summary["without"]).startswith("the device runs out of memory")
     with pytest.raises(OutOfMemoryError):
-        await conductor._run_item(view, replace(student, task="gate"))
+        await driver._run_item(view, replace(student, task="gate"))

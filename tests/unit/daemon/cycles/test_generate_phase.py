@@ -211,20 +211,20 @@ async def test_the_next_round_is_written_while_this_one_trains(tmp_path: Path) -
     with answering(lambda _, n: answer(f"What is loaf {n}?\n{FAQ}", tokens=100)) as served:
         async with a_term(tmp_path, served) as leading:
             await collect(leading)
-            conductor = CycleDriver(leading, CYCLE)
-            items = ahead(conductor._view(), conductor._domain)
+            driver = CycleDriver(leading, CYCLE)
+            items = ahead(driver._view(), driver._domain)
             assert [item.id for item in items] == ["r2/generate/0", "r2/generate/2"]
             async with generating_ahead(
                 leading.term,
                 leading.board,
                 leading.placement,
-                conductor._runner,
-                conductor._view(),
+                driver._runner,
+                driver._view(),
                 items,
             ):
                 completed = leading.term.cycle(CYCLE).completed
                 await until(lambda: {(2, item.id) for item in items} <= set(completed))
-            assert ahead(conductor._view(), conductor._domain) == ()
+            assert ahead(driver._view(), driver._domain) == ()
             assert row(leading)["state"] == "waiting"  # of this round nothing was said
 
 
@@ -235,14 +235,14 @@ async def test_what_fails_ahead_is_left_to_the_round_itself(
     with answering(lambda *_: trouble(401, "no")) as served:
         async with a_term(tmp_path, served) as leading:
             await collect(leading)
-            conductor = CycleDriver(leading, CYCLE)
-            items = ahead(conductor._view(), conductor._domain)
+            driver = CycleDriver(leading, CYCLE)
+            items = ahead(driver._view(), driver._domain)
             async with generating_ahead(
                 leading.term,
                 leading.board,
                 leading.placement,
-                conductor._runner,
-                conductor._view(),
+                driver._runner,
+                driver._view(),
                 items,
             ):
                 await until(lambda: "ahead_failed" in caplog.text)

@@ -203,9 +203,9 @@ class _NobodyThere:
 
 
 async def test_a_machine_that_has_gone_with_the_judge_is_not_waited_for_for_ever() -> None:
-    term, conductor = a_trained_round()
+    term, driver = a_trained_round()
     judge = Generator("oak", url="http://localhost:1/v1", model="oak", node="away")
-    view = replace(conductor._view(), judge=judge)
+    view = replace(driver._view(), judge=judge)
     asking = WorkItem("r1/gate/judge/ask/k1", Phase.GATE, "ask_judge")
     done = await judge_phase.hear_judge(
         term.term, term.board, cast("ItemRunner", _NobodyThere()), view, asking

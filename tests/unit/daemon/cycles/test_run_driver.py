@@ -69,7 +69,7 @@ async def leads(folder: Path, workers: Workers, *facts: Fact) -> AsyncGenerator[
 
 async def conduct(leading: TermServices) -> None:
     async with asyncio.timeout(TIMEOUT_S):
-        await RunDriver(leading, CYCLE).conduct()
+        await RunDriver(leading, CYCLE).run()
 
 
 def anywhere() -> Fact:
@@ -139,12 +139,12 @@ async def test_a_way_to_the_internet_is_tried_for_a_while_and_not_for_ever(
 async def test_text_on_a_machine_that_is_away_is_waited_for(tmp_path: Path) -> None:
     workers = Workers(WorkResult(OUTPUTS, COUNTS))
     async with leads(tmp_path, workers, data_asked()) as leading:  # NODES[0] isn't there
-        conducting = asyncio.ensure_future(RunDriver(leading, CYCLE).conduct())
+        coordinating = asyncio.ensure_future(RunDriver(leading, CYCLE).run())
         async with asyncio.timeout(TIMEOUT_S):
             while not _detail(leading):  # noqa: ASYNC110 - the board tells nobody
                 await asyncio.sleep(0.01)
-        conducting.cancel()
-        await asyncio.wait({conducting})
+        coordinating.cancel()
+        await asyncio.wait({coordinating})
         assert workers.orders == []
         assert leading.term.cycle(CYCLE).failed is None
 
@@ -223,9 +223,9 @@ async def test_the_plan_is_the_same_whoever_leads(tmp_path: Path) -> None:
     for name in ("one", "other"):
         workers = Workers(WorkResult({}))
         async with leads(tmp_path / name, workers, anywhere(), MADE, asked) as leading:
-            conductor = RunDriver(leading, CYCLE)
-            await conductor._step()
-            gang = conductor._trainer()
+            driver = RunDriver(leading, CYCLE)
+            await driver._step()
+            gang = driver._trainer()
             assert isinstance(gang, GangSupervisor)
             plans.append((gang._of.plan, gang._of.shape))
     assert plans[0] == plans[1]

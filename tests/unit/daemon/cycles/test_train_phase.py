@@ -109,7 +109,7 @@ async def a_cycle(
 
 
 @asynccontextmanager
-async def conducting(leading: TermServices, number: int) -> AsyncGenerator[asyncio.Task[None]]:
+async def coordinating(leading: TermServices, number: int) -> AsyncGenerator[asyncio.Task[None]]:
     trainer = await trainer_of_round(leading, CYCLE, number)
     assert isinstance(trainer, IslandCoordinator)
     async with asyncio.timeout(TIMEOUT_S):
@@ -138,7 +138,7 @@ def say(leading: TermServices, island: CycleId, number: int) -> None:
     tokens = last.steps * last.batches[island] * seq_len
     pseudo_gradient = PseudoGradient(fact_hash(last), tokens, 1.0, 10.0)
     way = PseudoGradientStored(ArtifactId(island * 4), pseudo_gradient)
-    leading.pseudo_gradients.tell(island, ReportedPseudoGradient(way, leading.term.self_id, 0.0))
+    leading.pseudo_gradients.report(island, ReportedPseudoGradient(way, leading.term.self_id, 0.0))
 
 
 async def go_through(leading: TermServices, number: int) -> None:
@@ -161,7 +161,7 @@ async def test_a_rounds_islands_begin_with_the_model_of_the_round_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
-        async with conducting(leading, 2):
+        async with coordinating(leading, 2):
             one, other = islands(leading, 2)
             assert (one.engine, other.engine) == ("mlx", "torch")
             assert one.parent_round == other.parent_round == 2
@@ -172,7 +172,7 @@ async def test_a_rounds_islands_begin_with_the_model_of_the_round_before(
             assert not line(leading, 1)
             of_island = training_of(leading.term.state, CYCLE, 2)
             assert of_island.data.shards == "2" * 64
-        async with conducting(leading, 2):  # another leader goes on with the same
+        async with coordinating(leading, 2):  # another leader goes on with the same
             assert islands(leading, 2) == [one, other]
 
 
@@ -185,7 +185,7 @@ async def test_islands_are_recorded_with_a_sequence_for_each_where_the_text_make
     async with a_cycle(tmp_path, monkeypatch, packed(1), frozen, **told) as leading:
         assert training_of(leading.term.state, CYCLE, 1).plan.batch_sequences == 1
         for _ in range(2):
-            async with conducting(leading, 1):
+            async with coordinating(leading, 1):
                 (first,) = line(leading, 1)
                 assert sorted(first.batches.values()) == [1, 1]
                 found = {least_batch_of(island) for island in islands(leading, 1)}
@@ -219,8 +219,8 @@ async def test_who_is_here_is_recorded_with_a_round_s_text_where_it_decides_the_
     result = WorkResult(outputs, {"sequences": 20, "tokens": 5_120})
     item = WorkItem("r1/pack/0", Phase.PACK, "pack", {}, {})
     async with a_cycle(tmp_path, monkeypatch, islands="off", least_batch=least) as leading:
-        conductor = CycleDriver(leading, CYCLE)
-        (frozen,) = conductor._manifest(conductor._view(), item, result)
+        driver = CycleDriver(leading, CYCLE)
+        (frozen,) = driver._manifest(driver._view(), item, result)
         assert frozen.ranks == least, "one machine is here"
 
 
@@ -228,11 +228,11 @@ async def test_a_first_round_begins_with_weights_that_are_drawn_and_later_ones_w
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, packed(1), packed(2)) as leading:
-        async with conducting(leading, 1):
+        async with coordinating(leading, 1):
             first = islands(leading, 1)
             assert {island.settings["start_from"] for island in first} == {DRAWN}
         await leading.term.record(trained(FIRST), round_over(FIRST))
-        async with conducting(leading, 2):
+        async with coordinating(leading, 2):
             second = islands(leading, 2)
         ids = [island.cycle for island in (*first, *second)]
         assert len(set(ids)) == 4, "each round has islands of its own"
@@ -243,7 +243,7 @@ async def test_a_round_is_over_with_the_last_weights_of_an_island_and_so_are_the
 ) -> None:
     monkeypatch.setattr("jupiterd.daemon.islands.final_weights.MOMENT_S", 0.0)
     async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
-        async with conducting(leading, 2) as task:
+        async with coordinating(leading, 2) as task:
             await go_through(leading, 2)
             await save_last(leading, 2, SECOND)
             await task
@@ -284,15 +284,15 @@ async def test_a_closed_round_leaves_no_island_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
-        async with conducting(leading, 2):
+        async with coordinating(leading, 2):
             await go_through(leading, 2)
         await leading.term.record(trained(SECOND, 2, FIRST, 9_999))
-        conductor = CycleDriver(leading, CYCLE)
+        driver = CycleDriver(leading, CYCLE)
         judged = WorkResult(
             {"verdict": ArtifactId("4" * 64)}, {},
             {"verdict": "HOLD", "reason": "as good", "val_bpb": 2.5},
         )  # fmt: skip
-        await conductor._close(conductor._view(), judged)
+        await driver._close(driver._view(), judged)
         assert leading.term.cycle(CYCLE).rounds_committed == 2
         assert all(state.finished for state, _ in islands_of(cycles_of(leading), CYCLE))
 
@@ -302,13 +302,13 @@ async def test_islands_of_another_line_rest_until_theirs_counts_again(
 ) -> None:
     branch = (trained(OTHER, tokens=999), round_over(OTHER))
     async with a_cycle(tmp_path, monkeypatch, *BEGUN, *branch) as leading:
-        async with conducting(leading, 2) as task:
+        async with coordinating(leading, 2) as task:
             before, steps = islands(leading, 2), line(leading, 2)
             await leading.term.record(BranchPinned(CYCLE, OTHER, 1))
             await task  # it trains what counts no more
         assert not any(counts(cycles_of(leading), leading.term.cycle(i.cycle)) for i in before)
         assert line(leading, 2) == []
-        async with conducting(leading, 2):
+        async with coordinating(leading, 2):
             begun = islands(leading, 2)
             assert {island.settings["start_from"] for island in begun} == {OTHER}
             assert not {i.cycle for i in begun} & {i.cycle for i in before}
@@ -321,13 +321,13 @@ async def test_islands_of_a_cycle_that_was_stopped_go_on_with_it_but_for_the_slo
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
-        async with conducting(leading, 2):
+        async with coordinating(leading, 2):
             one, other = (island.cycle for island in islands(leading, 2))
         await leading.term.record(
             CycleStateSet(one, "stopped", "stopped by a person", 1),
             CycleStateSet(other, "stopped", TOO_SLOW, 1),
         )
-        async with conducting(leading, 2):
+        async with coordinating(leading, 2):
             await until(lambda: leading.term.cycle(one).wanted == "running")
             assert leading.term.cycle(other).wanted == "stopped"
 
@@ -384,7 +384,7 @@ async def test_islands_begin_with_the_last_candidate_and_warm_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK) as leading:
-        async with conducting(leading, 2):
+        async with coordinating(leading, 2):
             assert {island.settings["start_from"] for island in islands(leading, 2)} == {FIRST}
         plan = training_of(leading.term.state, CYCLE, 2, by_islands=True).plan
         assert (plan.warmup_steps > 0, plan.keeps_trunk) == (True, False)
@@ -402,10 +402,10 @@ async def test_where_groups_apart_did_either_a_gangs_steps_count_and_its_promise
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
-        async with conducting(leading, 2):
+        async with coordinating(leading, 2):
             begun = islands(leading, 2)
         await leading.term.record(AttemptOpened(CYCLE, 2, 5, NODES[:1], "torch", FIRST, 0))
-        async with conducting(leading, 2):
+        async with coordinating(leading, 2):
             await until(lambda: not leading.term.cycle(CYCLE).open_attempts)
             step = replace(trained(SECOND, 2, FIRST, 2_000), is_final=False)
             await leading.term.record(step)
@@ -448,8 +448,8 @@ async def test_people_are_told_all_along_who_trains_a_round_and_why(
 
 def test_of_several_machines_it_is_told_that_one_gang_trains_and_of_one_alone_nothing() -> None:
     both = "one gang trains this round, no islands are known to be better"
-    assert train_phase._told(0, 2, is_asked=False) == both
-    assert train_phase._told(0, 1, is_asked=False) == ""
+    assert train_phase._trained_by(0, 2, is_asked=False) == both
+    assert train_phase._trained_by(0, 1, is_asked=False) == ""
 
 
 async def test_islands_that_were_planned_are_told_as_such(

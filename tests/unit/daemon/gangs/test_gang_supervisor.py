@@ -62,19 +62,19 @@ class LostTerm(FakeTerm):
 
 async def test_training_ends_with_the_term_even_where_the_cancel_was_lost() -> None:
     term = LostTerm()
-    conductor = GangSupervisor(services_of(term), TrainedRound(CYCLE, 1, tiny_shape(), PLAN))
+    supervisor = GangSupervisor(services_of(term), TrainedRound(CYCLE, 1, tiny_shape(), PLAN))
     step = TrainRound(ArtifactId("s"), ArtifactId("t"))
     with pytest.raises(ExceptionGroup) as ended:
-        await conductor.train(step)
+        await supervisor.train(step)
     assert ended.group_contains(NoLeaderError)
 
 
 async def test_an_attempt_extends_the_line_that_it_started_from() -> None:
     term = Recording(checkpoint("k1", step=10))
-    conductor = attempt_on(term, "k1")
-    await conductor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
-    await conductor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
-    await conductor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
+    supervisor = attempt_on(term, "k1")
+    await supervisor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
+    await supervisor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
+    await supervisor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
     line = [cast("CheckpointCommitted", fact).artifact for fact in term.state.branch()]
     assert line == ["k1", "k2", "k3"]
     assert len(term.recorded) == 2
@@ -86,12 +86,12 @@ async def test_what_is_made_before_the_rate_falls_is_on_the_trunk() -> None:
     plan = ending_at(100).model_copy(
         update={"warmup_steps": 0, "decay_steps": 20, "keeps_trunk": True}
     )
-    conductor = GangSupervisor(term.services, TrainedRound(CYCLE, 2, tiny_shape(), plan))
+    supervisor = GangSupervisor(term.services, TrainedRound(CYCLE, 2, tiny_shape(), plan))
     launch = replace(LAUNCH, from_checkpoint="t1", from_step=0, follows="d1")
-    assert GangPlan.of(conductor._line.opened(launch)).follows == "d1", "another leader knows it"
-    conductor._line.follow(launch)
+    assert GangPlan.of(supervisor._line.opened(launch)).follows == "d1", "another leader knows it"
+    supervisor._line.follow(launch)
     for name, step in (("k1", 50), ("t2", 80), ("d2", 100)):
-        await conductor._line.commit(A, made(name, step), launch, plan)
+        await supervisor._line.commit(A, made(name, step), launch, plan)
     line = [f for f in term.state.branch() if isinstance(f, CheckpointCommitted) and f.round == 2]
     assert [(f.artifact, f.parent, f.on_trunk, f.is_final) for f in line] == [
         ("k1", "d1", True, False), ("t2", "k1", True, False), ("d2", "t2", False, True),
@@ -128,10 +128,10 @@ async def test_an_attempt_whose_line_counts_no_more_keeps_its_leaf_and_ends(
     news: tuple[CycleFact, ...],
 ) -> None:
     term = Recording(checkpoint("k1", step=10))
-    conductor = attempt_on(term, "k1")
+    supervisor = attempt_on(term, "k1")
     await term.record(*news)
     with pytest.raises(BranchChangedError, match="attempt 3 trained a line"):
-        await conductor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
+        await supervisor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
     last = cast("CheckpointCommitted", term.recorded[-1])
     assert (last.artifact, last.parent) == ("k2", "k1")
     assert "k2" in [leaf.key for leaf in term.state.leaves()]
@@ -154,49 +154,49 @@ async def test_training_goes_on_while_no_disk_has_room_for_a_checkpoint() -> Non
     names = {A: "alpha", B: "beta"}
     parts = services_of(term, machines=FakeMachines(names=names))
     parts.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
-    conductor = GangSupervisor(parts, TrainedRound(CYCLE, 1, tiny_shape(), PLAN))
-    conductor._watch.watchdog = GangWatchdog(2, 0.0)
+    supervisor = GangSupervisor(parts, TrainedRound(CYCLE, 1, tiny_shape(), PLAN))
+    supervisor._watch.watchdog = GangWatchdog(2, 0.0)
 
     def detail() -> str:
         return parts.board.to_plain(1.0)[0]["detail"]
 
-    events_of(conductor).take_in(0, B, CheckpointUnsaved(10, "no room left"))
+    events_of(supervisor).take_in(0, B, CheckpointUnsaved(10, "no room left"))
     assert detail() == ("beta: no room left; training goes on without the checkpoint of step 10")
-    await report(conductor, made("k2", 20))
+    await report(supervisor, made("k2", 20))
     assert detail().startswith("alpha: no room; training goes on")
     with pytest.raises(DiskFullError, match="alpha: no room"):
-        conductor._alarm.check()
-    await report(conductor, made("k2", 20))
+        supervisor._alarm.check()
+    await report(supervisor, made("k2", 20))
     term.is_full = False
-    await report(conductor, made("k3", 30))
-    conductor._alarm.check()
+    await report(supervisor, made("k3", 30))
+    supervisor._alarm.check()
     assert (detail(), len(term.recorded)) == ("", 1)
 
 
 async def test_where_a_node_joins_one_of_the_states_that_all_have_written_is_recorded() -> None:
     term = Recording()
-    conductor = attempt_on(term, "")
-    async with conductor._committing(LAUNCH):
-        conductor._commits.hold()
-        events = events_of(conductor)
+    supervisor = attempt_on(term, "")
+    async with supervisor._committing(LAUNCH):
+        supervisor._commits.hold()
+        events = events_of(supervisor)
         events.take_in(0, A, made("k7", 7))
         events.take_in(1, B, made("k7", 7))
     assert not term.recorded
-    await conductor._end(LAUNCH, "gamma joins")
+    await supervisor._end(LAUNCH, "gamma joins")
     assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, AttemptClosed]
     assert steps(term) == [7]
 
 
 async def test_a_round_that_is_not_the_next_one_any_more_is_trained_no_further() -> None:
     over = RoundCommitted(CYCLE, 1, "x1", "HOLD", "")
-    conductor = attempt_on(Recording(checkpoint("x1", step=5), over), "k1")
-    await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
+    supervisor = attempt_on(Recording(checkpoint("x1", step=5), over), "k1")
+    await supervisor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
 
 
 async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
     term = Recording()
     term.reach.may_copy.clear()
-    conductor = attempt_on(term, "")
+    supervisor = attempt_on(term, "")
 
     async def events() -> AsyncGenerator[WorkEvent]:
         yield Started(7, "cpu")
@@ -206,8 +206,8 @@ async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
         assert steps(term) == [], "they are still being copied"
         term.reach.may_copy.set()
 
-    async with asyncio.timeout(TIMEOUT_S), conductor._committing(LAUNCH):
-        await follow(0, A, events(), events_of(conductor))
+    async with asyncio.timeout(TIMEOUT_S), supervisor._committing(LAUNCH):
+        await follow(0, A, events(), events_of(supervisor))
     assert steps(term) == [10, 20]
 
 
@@ -218,21 +218,21 @@ async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
     term = Recording()
     term.reach.may_copy.clear()
     term.calls.kept = [] if kept is None else [(A, made("kept", kept))]
-    conductor = attempt_on(term, "")
+    supervisor = attempt_on(term, "")
 
     async def lose_it() -> None:
-        async with conductor._committing(LAUNCH):
-            events_of(conductor).take_in(0, A, made("k1", 10))
+        async with supervisor._committing(LAUNCH):
+            events_of(supervisor).take_in(0, A, made("k1", 10))
             await asyncio.sleep(0)
             raise PeerUnreachableError("rank 0 was lost")
 
     with pytest.raises(ExceptionGroup):
         await lose_it()
     term.reach.may_copy.set()
-    await conductor._end(LAUNCH, "rank 0 was lost", keeps=True)
+    await supervisor._end(LAUNCH, "rank 0 was lost", keeps=True)
     assert steps(term) == line
     term.recorded.clear()
-    await conductor._end(replace(LAUNCH, attempt=4), "it is another one", keeps=True)
+    await supervisor._end(replace(LAUNCH, attempt=4), "it is another one", keeps=True)
     assert 10 not in steps(term)
 
 
@@ -254,9 +254,9 @@ async def test_a_rank_lost_after_the_last_step_is_no_trouble_of_its_attempt(
 
 
 async def test_a_rank_that_has_come_to_its_end_is_not_silent() -> None:
-    conductor = attempt_on(Recording(), "")
+    supervisor = attempt_on(Recording(), "")
     began_s = now_s()
-    watchdog = conductor._watch.watchdog = GangWatchdog(2, began_s)
-    await follow(1, B, OneRank(Started(7, "cpu")).run(), events_of(conductor))
+    watchdog = supervisor._watch.watchdog = GangWatchdog(2, began_s)
+    await follow(1, B, OneRank(Started(7, "cpu")).run(), events_of(supervisor))
     looks = range(int(10 * SILENT_S / BEAT_S))
     assert not any(watchdog.look(began_s + number * BEAT_S) for number in looks)

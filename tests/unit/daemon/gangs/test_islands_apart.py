@@ -128,8 +128,10 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
         leading = leads(ours, theirs)
         leading.board.begin(THEIRS, 1, Phase.TRAIN, now_s())
         found = training_of(leading.term.state, CYCLE)
-        conductor = GangSupervisor(leading, TrainedRound(THEIRS, 1, found.shape, found.plan, CYCLE))
-        training = asyncio.ensure_future(conductor.train(found.data))
+        supervisor = GangSupervisor(
+            leading, TrainedRound(THEIRS, 1, found.shape, found.plan, CYCLE)
+        )
+        training = asyncio.ensure_future(supervisor.train(found.data))
         await until(lambda: len(workers.running) == 1)
         (first,) = workers.running
         gone_on = StateNotFetchedError("the other islands went on without this one")

@@ -20,7 +20,7 @@ from tests.unit.daemon.islands.test_island_coordinator import (
     ELSEWHERE,
     EVERY,
     SETTINGS,
-    conducting,
+    coordinating,
     islands,
     line,
     reach,
@@ -44,7 +44,7 @@ def listened(leading: TermServices, monkeypatch: pytest.MonkeyPatch) -> list[str
 async def test_an_island_that_trains_another_model_is_not_let_in_and_people_are_told_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading):
         explained = listened(leading, monkeypatch)
         one, other = sorted(each.cycle for each in islands(leading))
         say(leading, one, logits=array("f", [0.5, 0.25]).tobytes())
@@ -72,7 +72,7 @@ async def test_an_island_whose_weights_are_not_those_of_the_others_is_left_out_u
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_three = trains(tmp_path, monkeypatch, has_third=True)
-    async with of_three as (leading, _), conducting(leading):
+    async with of_three as (leading, _), coordinating(leading):
         explained = listened(leading, monkeypatch)
         first, *rest = sorted(each.cycle for each in islands(leading))
         reach(leading, first, 0)
@@ -102,7 +102,7 @@ async def test_an_island_whose_weights_are_not_those_of_the_others_is_left_out_u
 async def test_the_gang_of_an_island_whose_weights_are_not_those_of_the_others_begins_anew(
     sync: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch, sync=sync) as (leading, _), conducting(leading):
+    async with trains(tmp_path, monkeypatch, sync=sync) as (leading, _), coordinating(leading):
         one, other = sorted(each.cycle for each in islands(leading))
         anew = IslandReseed(leading.term, leading.board, leading.reach, other, CYCLE)
         model = ArtifactId("a" * 64)
@@ -127,7 +127,7 @@ async def test_who_stood_at_another_outer_step_or_tells_nothing_is_not_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_three = trains(tmp_path, monkeypatch, has_third=True)
-    async with of_three as (leading, _), conducting(leading):
+    async with of_three as (leading, _), coordinating(leading):
         one, other, third = sorted(each.cycle for each in islands(leading))
         say(leading, one, digest=b"right")
         say(leading, other, digest=b"other", stands_at="of another line")
@@ -151,7 +151,7 @@ async def test_last_weights_of_an_island_that_was_adrift_count_where_no_other_is
     async with of_two as (leading, _):
         alive = {leading.term.self_id, ELSEWHERE}
         leading.machines.alive = lambda: frozenset(alive)
-        async with conducting(leading) as task:
+        async with coordinating(leading) as task:
             there = {each.nodes[0]: each.cycle for each in islands(leading)}
             first = min(there.values())
             for island in there.values():

@@ -16,7 +16,7 @@ from jupiterd.daemon.gangs import gang_supervisor, recorded_predictions
 from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.gang_progress import GangProgress
 from jupiterd.daemon.gangs.rank_orders import RankOrders
-from jupiterd.daemon.gangs.recorded_predictions import launch_foretold
+from jupiterd.daemon.gangs.recorded_predictions import launch_with_prediction
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.gang_plan import GangPlan
@@ -27,7 +27,7 @@ from tests.support.daemon.recording_term import Recording, attempt_on
 from tests.support.daemon.two_nodes import until
 from tests.unit.daemon.islands.test_island_coordinator import (
     ELSEWHERE,
-    conducting,
+    coordinating,
     islands,
     line,
     say,
@@ -61,30 +61,32 @@ def launch(*gang: NodeId, backend: str = "gloo") -> GangPlan:
     return GangPlan(3, EngineChoice(TORCH, gang, "as asked", backend), "", 0, 0.0)
 
 
-def foretold(leading: TermServices, *gang: NodeId, round_number: int = 1) -> float:
-    found = launch_foretold(leading.term, leading.fleet_view, trained(round_number), launch(*gang))
+def predicted(leading: TermServices, *gang: NodeId, round_number: int = 1) -> float:
+    found = launch_with_prediction(
+        leading.term, leading.fleet_view, trained(round_number), launch(*gang)
+    )
     return found.predicted_tokens_per_s
 
 
 def test_a_gang_is_predicted_once_in_a_round_and_another_one_anew() -> None:
     before = replace(opened(7), gang=(B, A), engine="torch/gloo", predicted_tokens_per_s=777.0)
-    assert 2_500 < foretold(term(), A, B) < 3_000
-    assert foretold(term(before), A, B) == 777
-    assert foretold(term(before), A) == 1_000
-    assert 2_500 < foretold(term(before), A, B, round_number=2) < 3_000
-    assert 2_500 < foretold(term(replace(before, engine="mlx/ring")), A, B) < 3_000
-    assert 2_500 < foretold(term(replace(before, predicted_tokens_per_s=0.0)), A, B) < 3_000
+    assert 2_500 < predicted(term(), A, B) < 3_000
+    assert predicted(term(before), A, B) == 777
+    assert predicted(term(before), A) == 1_000
+    assert 2_500 < predicted(term(before), A, B, round_number=2) < 3_000
+    assert 2_500 < predicted(term(replace(before, engine="mlx/ring")), A, B) < 3_000
+    assert 2_500 < predicted(term(replace(before, predicted_tokens_per_s=0.0)), A, B) < 3_000
 
 
 def test_what_nobody_can_predict_is_kept_as_nothing() -> None:
     leading = term()
     leading.machines.hardware_of = {}.get
-    assert foretold(leading, A, B) == 0.0
+    assert predicted(leading, A, B) == 0.0
 
 
 def test_an_attempt_keeps_what_was_predicted_of_it_and_whoever_adopts_it_shows_the_same() -> None:
     leading = term()
-    begun = launch_foretold(leading.term, leading.fleet_view, trained(), launch(A, B))
+    begun = launch_with_prediction(leading.term, leading.fleet_view, trained(), launch(A, B))
     kept = CheckpointLineage(leading.term, leading.reach, CYCLE, 1).opened(begun)
     assert kept.predicted_tokens_per_s == begun.predicted_tokens_per_s > 0
     adopted = GangPlan.of(replace(kept, predicted_tokens_per_s=777.0))
@@ -98,7 +100,7 @@ async def test_the_ledger_has_what_is_predicted_of_a_gang_before_it_begins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     recording = Recording()
-    conductor = attempt_on(recording, "")
+    supervisor = attempt_on(recording, "")
 
     async def prepared(*_: object) -> GangPlan:
         return one_rank.LAUNCH
@@ -106,13 +108,13 @@ async def test_the_ledger_has_what_is_predicted_of_a_gang_before_it_begins(
     async def nothing(*_: object) -> dict[str, ArtifactId]:
         return {}
 
-    monkeypatch.setattr(conductor._preparation, "prepared_once_resumed", prepared)
+    monkeypatch.setattr(supervisor._preparation, "prepared_once_resumed", prepared)
     monkeypatch.setattr(RankOrders, "inputs", nothing)
     monkeypatch.setattr(gang_supervisor, "whole_start", nothing)
     monkeypatch.setattr(recorded_predictions, "predicted_tokens_per_s", lambda *_: 777.04)
-    monkeypatch.setattr(conductor, "_run_gang", lambda *_: None)
-    monkeypatch.setattr(conductor, "_see_through", nothing)
-    await conductor._run_attempt(TrainRound(ArtifactId("1" * 64), ArtifactId("2" * 64)))
+    monkeypatch.setattr(supervisor, "_run_gang", lambda *_: None)
+    monkeypatch.setattr(supervisor, "_see_through", nothing)
+    await supervisor._run_attempt(TrainRound(ArtifactId("1" * 64), ArtifactId("2" * 64)))
     (kept,) = recording.recorded
     assert isinstance(kept, AttemptOpened)
     assert kept.predicted_tokens_per_s == 777.0
@@ -135,7 +137,7 @@ async def test_islands_are_predicted_when_they_begin_and_keep_that_while_they_tr
             *attempt(1, (leading.term.self_id,), 120_000, "mlx"),
             *attempt(2, (ELSEWHERE,), 40_000),
         )
-        async with conducting(leading):
+        async with coordinating(leading):
             first, *_ = predictions(line(leading))
             assert 2_000 < first < 4_000, "3,000 and 1,000, less their exchanges"
             while (last := line(leading)[-1]).steps:
@@ -150,5 +152,5 @@ async def test_islands_are_predicted_when_they_begin_and_keep_that_while_they_tr
 async def test_of_islands_that_were_never_measured_nothing_is_predicted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading):
         assert predictions(line(leading)) == [0.0]

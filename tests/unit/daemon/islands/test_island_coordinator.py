@@ -96,11 +96,11 @@ async def trains(
 
 
 @asynccontextmanager
-async def conducting(leading: TermServices) -> AsyncGenerator[asyncio.Task[None]]:
+async def coordinating(leading: TermServices) -> AsyncGenerator[asyncio.Task[None]]:
     found = training_of(leading.term.state, CYCLE)
-    conductor = IslandCoordinator(leading, found)
+    coordinator = IslandCoordinator(leading, found)
     async with asyncio.timeout(TIMEOUT_S):
-        task = asyncio.ensure_future(conductor.train(found.data))
+        task = asyncio.ensure_future(coordinator.train(found.data))
         await until(lambda: task.done() or bool(line(leading)))
         yield task
         task.cancel()
@@ -139,7 +139,7 @@ def say(
     tokens = taken.steps * taken.batches[island] * SEQ_LEN
     about = elapsed_s, logits, 0, stands_at or newest, digest
     way = PseudoGradientStored(ArtifactId(island * 4), PseudoGradient(name, tokens, norm, *about))
-    leading.pseudo_gradients.tell(
+    leading.pseudo_gradients.report(
         island, ReportedPseudoGradient(way, leading.term.self_id, now_s())
     )
 
@@ -156,7 +156,7 @@ async def test_all_islands_begin_with_weights_that_are_drawn_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with trains(tmp_path, monkeypatch) as (leading, workers):
-        async with conducting(leading):
+        async with coordinating(leading):
             pass
         ((_, order),) = workers.orders
         assert (order.task, order.inputs) == ("draw_weights", {"tokenizer": OUTPUTS["tokenizer"]})
@@ -172,14 +172,14 @@ async def test_all_islands_begin_with_weights_that_are_drawn_once(
         assert (first.number, first.islands, first.steps) == (0, (), EVERY)
         assert first.batches == dict.fromkeys(sorted((one.cycle, other.cycle)), BATCH // 2)
         assert first.cursor == EVERY * BATCH
-        async with conducting(leading):  # another leader goes on with the same
+        async with coordinating(leading):  # another leader goes on with the same
             assert (islands(leading), len(workers.orders)) == ([one, other], 1)
 
 
 async def test_a_run_is_over_once_an_island_has_recorded_the_last_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading) as task:
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading) as task:
         one, other = (each.cycle for each in islands(leading))
         for number in (1, 2, 3):
             say(leading, one)
@@ -206,7 +206,7 @@ async def test_rounds_that_overlap_are_closed_one_after_another_while_the_next_i
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with trains(tmp_path, monkeypatch, sync="overlapped") as (leading, _):
-        async with conducting(leading):
+        async with coordinating(leading):
             one, other = (each.cycle for each in islands(leading))
             assert [step.steps for step in line(leading)] == [EVERY, EVERY]
             say(leading, one, elapsed_s=5.0)
@@ -217,7 +217,7 @@ async def test_rounds_that_overlap_are_closed_one_after_another_while_the_next_i
             merged = EVERY * BATCH * SEQ_LEN
             await until(lambda: shown(leading)["done"] == EVERY)
             assert shown(leading)["values"]["tokens"] == merged
-        async with conducting(leading) as task:  # another leader goes on with the same
+        async with coordinating(leading) as task:  # another leader goes on with the same
             for number in (3, 4):
                 say(leading, one)
                 say(leading, other)
@@ -238,7 +238,7 @@ async def test_rounds_grow_after_one_in_which_islands_have_mostly_waited_unless_
 ) -> None:
     for every, lengths in ((0, [15, 15, 20]), (15, [15, 15, 15])):
         of_run = trains(tmp_path / str(every), monkeypatch, second=ELSEWHERE, sync_every=every)
-        async with of_run as (leading, _), conducting(leading):
+        async with of_run as (leading, _), coordinating(leading):
             for number in (1, 2):
                 for island in line(leading)[-1].batches:
                     say(leading, CycleId(island), elapsed_s=1e-6)
@@ -249,7 +249,7 @@ async def test_rounds_grow_after_one_in_which_islands_have_mostly_waited_unless_
 async def test_who_is_faster_takes_more_in_the_next_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading):
         one, other = (each.cycle for each in islands(leading))
         say(leading, one, elapsed_s=5.0)
         say(leading, other, elapsed_s=15.0)
@@ -266,7 +266,7 @@ async def test_who_was_faster_before_takes_more_from_the_beginning(
         fast = trained_before(1, "mlx", leading.term.self_id, tokens=90_000)
         await leading.term.record(replace(training(), cycle=EARLIER), *fast)
         await leading.term.record(*trained_before(2, "torch", ELSEWHERE, tokens=30_000))
-        async with conducting(leading):
+        async with coordinating(leading):
             one, other = (each.cycle for each in islands(leading))
             assert line(leading)[0].batches == {one: 6, other: 2}
 
@@ -274,7 +274,7 @@ async def test_who_was_faster_before_takes_more_from_the_beginning(
 async def test_nobody_waits_for_an_island_that_has_failed_and_its_data_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading):
         one, other = sorted(each.cycle for each in islands(leading))
         say(leading, other)
         await leading.term.record(CycleFailed(one, "work-failed", "its GPU is gone", ""))
@@ -291,7 +291,7 @@ async def test_a_way_that_is_far_longer_than_the_others_is_left_out_and_its_data
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_three = trains(tmp_path, monkeypatch, has_third=True)
-    async with of_three as (leading, _), conducting(leading):
+    async with of_three as (leading, _), coordinating(leading):
         one, other, far = sorted(each.cycle for each in islands(leading))
         say(leading, one, norm=1.0)
         say(leading, other, norm=1.1)
@@ -310,7 +310,7 @@ async def test_a_way_that_is_far_longer_than_the_others_is_left_out_and_its_data
 async def test_where_all_islands_have_failed_the_run_does_with_their_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading) as task:
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading) as task:
         failures = [
             CycleFailed(each.cycle, "too-large", "the model fits nowhere", "take a smaller one")
             for each in islands(leading)
@@ -322,7 +322,7 @@ async def test_where_all_islands_have_failed_the_run_does_with_their_reason(
 async def test_where_no_way_has_numbers_training_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading) as task:
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading) as task:
         for island in islands(leading):
             say(leading, island.cycle, norm=float("inf"))
         assert isinstance(await failure(task), LossDivergedError)
@@ -341,7 +341,7 @@ async def test_a_way_counts_once_it_can_be_had_and_is_told_of_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jupiterd.daemon.islands.outer_round_collection.RETRY_S", 0.01)
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading):
         one, other = sorted(each.cycle for each in islands(leading))
         asked, is_back = asyncio.Event(), asyncio.Event()
 
@@ -364,7 +364,7 @@ async def test_a_way_counts_once_it_can_be_had_and_is_told_of_only_once(
 async def test_an_outer_step_of_another_leader_is_gone_on_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading):
         first = line(leading)[0]
         one, other = sorted(each.cycle for each in islands(leading))
         theirs = replace(
@@ -382,7 +382,7 @@ async def test_an_island_that_never_began_has_no_part_until_it_trains(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jupiterd.cycle.islands.outer_round.LEAST_FIRST_GRACE_S", 0.0)
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading):
         one, other = sorted(each.cycle for each in islands(leading))
         say(leading, one, elapsed_s=0.0)
         await until(lambda: len(line(leading)) > 1)
@@ -398,7 +398,7 @@ async def test_an_island_that_is_behind_holds_nobody_up_until_it_has_caught_up(
 ) -> None:
     monkeypatch.setattr("jupiterd.cycle.islands.outer_round.LEAST_FIRST_GRACE_S", 0.0)
     monkeypatch.setattr("jupiterd.cycle.islands.outer_round.LEAST_GRACE_S", 0.0)
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading):
         one, other = sorted(each.cycle for each in islands(leading))
         for number, (reached, has_part) in enumerate([(-1, False), (1, True)], 1):
             reach(leading, other, reached)
@@ -414,7 +414,7 @@ async def test_an_island_whose_machine_was_away_has_a_part_again_once_it_trains(
     async with trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _):
         alive = {leading.term.self_id, ELSEWHERE}
         leading.machines.alive = lambda: frozenset(alive)
-        async with conducting(leading):
+        async with coordinating(leading):
             one, other = (each.cycle for each in islands(leading))
             say(leading, one, elapsed_s=5.0)
             say(leading, other, elapsed_s=15.0)
@@ -444,7 +444,7 @@ async def test_a_machine_that_comes_is_an_island_of_the_next_round_once_it_train
         monkeypatch.setattr(Machines, "fit_nodes", lambda _: sorted(found))
         leading.machines.hardware_of = lambda _: machine
         leading.machines.alive = lambda: found
-        async with conducting(leading):
+        async with coordinating(leading):
             one, other = (each.cycle for each in islands(leading))
             saved = CheckpointCommitted(
                 one, 1, "", ArtifactId("a" * 64), 1, 12, 9, 9, 2.5, is_final=False
@@ -469,7 +469,7 @@ async def test_a_machine_that_comes_is_an_island_of_the_next_round_once_it_train
 async def test_one_that_came_and_is_far_too_slow_is_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading):
         first, other = islands(leading)
         third = replace(first, cycle=CycleId("3" * 16), name="letters/3")
         await leading.term.record(third)

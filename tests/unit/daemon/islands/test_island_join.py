@@ -20,7 +20,12 @@ from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.ids import ArtifactId
 from tests.support.cluster.building import CYCLE, admitted, training
-from tests.unit.daemon.islands.test_island_coordinator import ELSEWHERE, conducting, islands, trains
+from tests.unit.daemon.islands.test_island_coordinator import (
+    ELSEWHERE,
+    coordinating,
+    islands,
+    trains,
+)
 from tests.unit.daemon.leader.test_going_on import MACHINE
 from tests.unit.daemon.planning.test_layout_inputs import EARLIER, attempt
 
@@ -59,7 +64,7 @@ async def test_a_machine_that_was_slow_before_joins_only_where_people_want_it(
         monkeypatch.setattr(Machines, "fit_nodes", lambda _: sorted(both))
         leading.machines.hardware_of = lambda _: WITH_TORCH
         leading.machines.alive = lambda: both
-        async with conducting(leading):
+        async with coordinating(leading):
             newcomers = await with_a_seed(leading)
             await newcomers.look(1.0)
             assert (ELSEWHERE in [each.nodes[0] for each in islands(leading)]) is joins
@@ -77,7 +82,7 @@ async def test_a_machine_that_was_let_go_goes_on_once_people_want_it(
         monkeypatch.setattr(Machines, "fit_nodes", lambda _: sorted(both))
         leading.machines.hardware_of = lambda _: WITH_TORCH
         leading.machines.alive = lambda: both
-        async with conducting(leading):
+        async with coordinating(leading):
             newcomers = await with_a_seed(leading)
             await newcomers.look(1.0)
             (let_go,) = (each.cycle for each in islands(leading) if each.nodes[0] == ELSEWHERE)

@@ -36,15 +36,15 @@ def leading_with(folder: Path, *facts: Fact):
     return leads(folder, Workers(WorkResult({})), data_asked(), MADE, training(), part(), *facts)
 
 
-async def conduct(leading: TermServices) -> None:
+async def run_task(leading: TermServices) -> None:
     async with asyncio.timeout(TIMEOUT_S):
-        await IslandTask(leading, ISLAND).conduct()
+        await IslandTask(leading, ISLAND).run()
 
 
 async def test_an_island_that_is_trained_is_over(tmp_path: Path) -> None:
     last = replace(checkpoint("k", is_final=True), cycle=ISLAND)
     async with leading_with(tmp_path, last) as leading:
-        await conduct(leading)
+        await run_task(leading)
         island = leading.term.cycle(ISLAND)
         assert [done.parent for done in island.rounds] == ["k"]
         assert not leading.term.cycle(CYCLE).finished
@@ -52,7 +52,7 @@ async def test_an_island_that_is_trained_is_over(tmp_path: Path) -> None:
 
 async def test_an_island_whose_run_is_over_is_over_too(tmp_path: Path) -> None:
     async with leading_with(tmp_path, commanded("stopped", 1)) as leading:
-        await conduct(leading)
+        await run_task(leading)
         island = leading.term.cycle(ISLAND)
         assert (island.wanted, island.rounds_committed) == ("stopped", 0)
 
@@ -60,23 +60,23 @@ async def test_an_island_whose_run_is_over_is_over_too(tmp_path: Path) -> None:
 async def test_a_leader_conducts_an_island_as_a_part_of_its_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    conducted: list[tuple[str, CycleId]] = []
+    begun: list[tuple[str, CycleId]] = []
 
     def kind(name: str) -> type:
-        async def conduct(self: object) -> None:
+        async def run(self: object) -> None:
             pass
 
         def begin(self: object, _leading: TermServices, cycle: CycleId) -> None:
-            conducted.append((name, cycle))
+            begun.append((name, cycle))
 
-        return type(name, (), {"__init__": begin, "conduct": conduct})
+        return type(name, (), {"__init__": begin, "run": run})
 
     kinds = tuple(map(kind, ("cycle", "run", "island")))
     monkeypatch.setattr(term_duties, "_drivers", lambda: kinds)
     async with leading_with(tmp_path) as leading:
         for cycle in (CYCLE, ISLAND):
-            await term_duties._conduct(leading, cycle)
-    assert conducted == [("run", CYCLE), ("island", ISLAND)]
+            await term_duties._run_driver(leading, cycle)
+    assert begun == [("run", CYCLE), ("island", ISLAND)]
 
 
 async def test_a_rank_of_an_island_is_told_of_what_it_is_a_part(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from tests.support.daemon.two_nodes import until
 from tests.unit.daemon.islands.test_island_coordinator import (
     EVERY,
     SETTINGS,
-    conducting,
+    coordinating,
     islands,
     line,
     shown,
@@ -57,7 +57,7 @@ def tell(leading: TermServices) -> None:
         way = PseudoGradientStored(
             ArtifactId(island * 4), PseudoGradient(name, tokens, 1.0, 10.0, **scored)
         )
-        leading.pseudo_gradients.tell(
+        leading.pseudo_gradients.report(
             island, ReportedPseudoGradient(way, leading.term.self_id, now_s())
         )
 
@@ -81,13 +81,13 @@ async def test_islands_take_more_than_four_passes_while_the_loss_of_merged_weigh
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with trains(tmp_path, monkeypatch) as (leading, _):
-        async with conducting(leading):
+        async with coordinating(leading):
             await walk(leading, 3)
             plan = plan_of(leading)
             assert (plan.least_steps, plan.steps, plan.extends_by_steps) == (50, 198, 37)
             places = {3, 40, 77, 114}
             await until(lambda: "held_out" in shown(leading)["values"])
-        async with conducting(leading) as task:  # another leader goes on with the same
+        async with coordinating(leading) as task:  # another leader goes on with the same
             await walk(leading, 99)
             taken = line(leading)
             assert places <= {step.first_step for step in taken}
@@ -117,7 +117,7 @@ async def test_weights_that_no_text_may_decide_about_are_scored_no_more_often(
     monkeypatch.setitem(SETTINGS, "max_steps", 12 * EVERY)
     for module in (outer_horizon, held_out_measures):
         monkeypatch.setattr(module, "least_interval", lambda *_: 4 * EVERY)
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading) as task:
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading) as task:
         taken = await walk(leading, 99)
         task.cancel()
         scored = [step.scored_step for step in taken if step.scored_step]
@@ -127,7 +127,7 @@ async def test_weights_that_no_text_may_decide_about_are_scored_no_more_often(
 async def test_what_an_island_scored_whose_way_does_not_count_decides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading):
         await walk(leading, 1)
         (name, taken) = open_rounds(leading.term.cycle(CYCLE))[0]
         assert taken.scored_step == 3
@@ -135,7 +135,7 @@ async def test_what_an_island_scored_whose_way_does_not_count_decides_nothing(
         for island, norm, loss in ((one, float("inf"), 1.0), (other, 1.0, 4.5)):
             way = PseudoGradient(name, 64, norm, 10.0, scored_step=3, held_out=loss)
             said = PseudoGradientStored(ArtifactId(island * 4), way)
-            leading.pseudo_gradients.tell(
+            leading.pseudo_gradients.report(
                 island, ReportedPseudoGradient(said, leading.term.self_id, now_s())
             )
         await until(lambda: len(line(leading)) > 2)

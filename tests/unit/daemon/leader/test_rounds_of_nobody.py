@@ -9,7 +9,7 @@ from jupiterd.daemon.leader.term_services import TermServices
 from tests.support.daemon.two_nodes import until
 from tests.unit.daemon.islands.test_island_coordinator import (
     ELSEWHERE,
-    conducting,
+    coordinating,
     failure,
     islands,
     line,
@@ -31,7 +31,7 @@ async def test_an_island_with_no_numbers_waits_for_those_that_train(
 ) -> None:
     async with (
         trains(tmp_path, monkeypatch, sync=sync) as (leading, _),
-        conducting(leading) as task,
+        coordinating(leading) as task,
     ):
         sick, well = sorted(each.cycle for each in islands(leading))
         for _ in range(rounds):
@@ -69,7 +69,7 @@ async def test_where_all_are_lost_another_island_goes_on_with_their_data(
 ) -> None:
     async with (
         trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _),
-        conducting(leading),
+        coordinating(leading),
     ):
         here, lost = (each.cycle for each in islands(leading))
         say(leading, lost, elapsed_s=0.001)
@@ -89,7 +89,7 @@ async def test_where_all_are_lost_another_island_goes_on_with_their_data(
 async def test_where_nobody_has_numbers_the_run_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading) as task:
+    async with trains(tmp_path, monkeypatch) as (leading, _), coordinating(leading) as task:
         for each in islands(leading):
             say(leading, each.cycle, norm=float("nan"))
         assert "no island has weights that are numbers" in (await failure(task)).message
@@ -101,7 +101,7 @@ async def test_who_has_no_numbers_ends_no_run_of_others_that_are_only_away(
     async with trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _):
         alive = {leading.term.self_id, ELSEWHERE}
         leading.machines.alive = lambda: frozenset(alive)
-        async with conducting(leading) as task:
+        async with coordinating(leading) as task:
             sick, _ = (each.cycle for each in islands(leading))
             alive.discard(ELSEWHERE)
             say(leading, sick, norm=float("nan"))

@@ -1,11 +1,11 @@
 """Artifacts on this node's disk.
 
-Owns the folders below `store/` and their being whole: what is in place is complete, verified and
-never changed. Doesn't know where artifacts come from, or which are still needed.
+Owns the folders below `store/` and their integrity: an artifact in place is complete, verified and
+never changes. Doesn't know where artifacts come from, or which are still needed.
 
     <first 2 digits>/<id>/manifest, files/…     complete; appears by one rename
     partial/<id>/manifest, files/…              being fetched; survives a restart
-    incoming/<id>/…                             being taken in; thrown away at the next start
+    incoming/<id>/…                             being imported; deleted at the next start
 """
 
 import asyncio
@@ -50,24 +50,24 @@ _PREFIX_DIGITS: Final = 2
 
 
 class ArtifactStore:
-    """Keeps artifacts below one folder; every method may be called from any thread.
+    """Stores artifacts below one folder; every method may be called from any thread.
 
-    Raises DiskFullError where there is no room for what a method writes.
+    A method that writes raises DiskFullError where the disk has no room.
     """
 
     def __init__(self, root: Path, room: DiskRoom = NO_LIMITS) -> None:
         self._root = root
         self._room = room
         self._changes = 0
-        """How often something came or went."""
+        """The number of artifacts added and removed so far."""
         self._counted = (-1, 0)
-        """After how many changes the files were counted, and what they took then."""
+        """The value of `_changes` at the last count of the files, and their bytes then."""
         self._arrivals: WeakValueDictionary[ArtifactId, asyncio.Lock] = WeakValueDictionary()
         self._growing: dict[ArtifactId, PartialAvailability] = {}
         self._going = threading.Lock()
-        """Held while it is decided that an artifact goes, and while one is found to be here."""
+        """Locked while an artifact is chosen for removal, and while one is looked up."""
         self.manifest = lru_cache(maxsize=32)(self._read_manifest)
-        """Return the decoded manifest; raises NotFoundError where it isn't held."""
+        """Return the decoded manifest; raises NotFoundError where the artifact isn't stored."""
         with written():
             shutil.rmtree(root / "incoming", ignore_errors=True)
             (root / "incoming").mkdir(parents=True)
@@ -78,25 +78,25 @@ class ArtifactStore:
         return is_artifact_id(artifact) and (self._place(artifact) / _MANIFEST).is_file()
 
     def path(self, artifact: ArtifactId) -> Path:
-        """Return the folder with its files; raises NotFoundError where it isn't held."""
+        """Return the folder of its files; raises NotFoundError where the artifact isn't stored."""
         if not self.holds(artifact):
             raise NotFoundError(f"artifact {artifact[:8]} isn't on this node")
         return self._place(artifact) / _FILES
 
     def ids(self) -> list[ArtifactId]:
-        """Return every artifact that is held, in the order of their ids."""
+        """Return the ids of all stored artifacts, sorted."""
         found = self._root.glob(f"{'[0-9a-f]' * _PREFIX_DIGITS}/*/{_MANIFEST}")
         return sorted(ArtifactId(path.parent.name) for path in found)
 
     def manifest_bytes(self, artifact: ArtifactId) -> bytes:
-        """Return the manifest as it is hashed; raises NotFoundError where it isn't held."""
+        """Return the bytes that the id hashes; raises NotFoundError where it isn't stored."""
         return (self.path(artifact).parent / _MANIFEST).read_bytes()
 
     def read(self, artifact: ArtifactId, offset: int, length: int) -> bytes:
-        """Return a range of the files laid end to end.
+        """Return `length` bytes at `offset` of the concatenated files.
 
         Raises:
-            NotFoundError: it isn't held.
+            NotFoundError: the artifact isn't stored.
             CorruptArtifactError: the range reaches beyond the end, or a file was cut short.
         """
         data = read_range(self.path(artifact), self.manifest(artifact), offset, length)
@@ -105,7 +105,7 @@ class ArtifactStore:
         return data
 
     def growing(self, artifact: ArtifactId) -> PartialAvailability | None:
-        """Return what is here of an artifact that is being fetched just now."""
+        """Return the available chunks of an artifact that is being fetched; None where none is."""
         return self._growing.get(artifact)
 
     @contextlib.contextmanager

@@ -1,8 +1,8 @@
-"""What training asks of an engine: one rank's model, optimizer and ties to the other ranks.
+"""The interface of a training engine: one rank's model, optimizer and links to the other ranks.
 
-A port: `torch_engine` and `mlx_engine` are behind it. Tensors cross it as numpy arrays by Hugging
-Face's names, and what the optimizer keeps as KIND.NAME, so that a checkpoint of one engine is
-continued by the other. What the optimizers have in common stands here, too.
+`torch_engine` and `mlx_engine` implement it. Tensors cross it as numpy arrays under Hugging Face's
+names, and the optimizer's state as KIND.NAME, so that one engine continues a checkpoint of the
+other. The optimizers' shared constants and rules stand here, too.
 """
 
 import math
@@ -18,13 +18,13 @@ from transformers import PreTrainedConfig
 from jupiterd.cycle.training.engine_options import EngineOptions, ResolvedOptions
 
 Tensors = Mapping[str, NDArray[np.float32]]
-"""Name -> values."""
+"""Parameter name -> float32 values."""
 
 Gradients = Mapping[str, Any]
-"""Name -> a gradient, in the engine's own form: it never leaves the process."""
+"""Parameter name -> a gradient in the engine's own type; it never leaves the process."""
 
 Rows = Sequence[Sequence[float]]
-"""Numbers of each rank, in the order of the ranks."""
+"""[ranks][values]: the numbers of each rank, in the order of the ranks."""
 
 
 class MicroBatch(NamedTuple):
@@ -33,39 +33,41 @@ class MicroBatch(NamedTuple):
     inputs: NDArray[np.int64]
     targets: NDArray[np.int64]
     documents: NDArray[np.int64] | None = None
-    """Which document each input is of: it sees no other. None: it sees all that came before."""
+    """[sequences, tokens]: the document of each input, which attends to no other. None: each input
+    attends to all before it."""
     counted: NDArray[np.bool_] | None = None
-    """Which targets the loss counts; None: all."""
+    """[sequences, tokens]: the targets that the loss counts; None: all."""
     counted_in_step: int = 0
-    """So many targets of the whole step's batch, of all ranks, count: the loss is their mean."""
+    """Counted targets in the whole step's batch, over all ranks: the loss is their mean. 0: all."""
 
     def divisor(self, batch_sequences: int) -> int:
-        """Return what the sum of the losses is divided by, in a step of so many sequences."""
+        """Return the divisor of the summed losses in a step of so many sequences: a token count."""
         return self.counted_in_step or batch_sequences * self.inputs.shape[1]
 
 
 BETAS = (0.9, 0.95)
-"""Of AdamW, on every engine."""
+"""AdamW's decay rates of the two moments (Loshchilov and Hutter 2019), on every engine."""
 
 EPSILON = 1e-8
-"""Of AdamW, on every engine."""
+"""AdamW's addend to the denominator, on every engine."""
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
-"""Of AdamW: the means of the gradient and of its square."""
+"""AdamW's state: the running means of the gradient and of its square."""
 
 
 MOMENTUM = "momentum"
-"""Of Muon: the mean of the gradient."""
+"""Muon's state: the running mean of the gradient."""
 
 LOW = "low"
-"""Of weights in bf16: what rounding lost."""
+"""State of bf16 weights: the part that rounding lost."""
 
 LOSS_SCALE = "loss_scale"
-"""Of fp16: the factor and what moves it; for all parameters together."""
+"""State of fp16: the loss scale and what adjusts it, one for all parameters."""
 
 MUON_BETA = 0.95
 NEWTON_SCHULZ = (3.4445, -4.775, 2.0315)
-"""Coefficients that lengthen short directions fastest (Keller Jordan)."""
+"""Coefficients of the quintic iteration that orthogonalizes a matrix, tuned for a steep slope at
+zero (Jordan et al. 2024, "Muon")."""
 NEWTON_SCHULZ_STEPS = 5
 NEWTON_SCHULZ_EPSILON = 1e-7
 
@@ -82,26 +84,29 @@ def digest(tensors: Tensors) -> bytes:
 
 
 def is_decayed(name: str, dimensions: int) -> bool:
-    """Say whether a parameter is pulled towards zero: matrices, neither embeddings nor norms."""
+    """Say whether weight decay applies: to matrices, but neither to embeddings nor to norms."""
     return dimensions > 1 and not _is_embedding(name)
 
 
 def is_muons(name: str, dimensions: int) -> bool:
-    """Say whether a parameter is one of Muon's, where Muon is used: the layers' matrices."""
+    """Say whether Muon updates a parameter, where Muon is used: the layers' matrices alone."""
     return dimensions == 2 and not _is_embedding(name) and "lm_head" not in name
 
 
 def moments_of(
     name: str, dimensions: int, options: EngineOptions | ResolvedOptions
 ) -> tuple[str, ...]:
-    """Return the kinds of what the optimizer keeps of a parameter."""
+    """Return the kinds of optimizer state of a parameter."""
     by_muon = options.optimizer == "muon" and is_muons(name, dimensions)
     low = (LOW,) if options.weights == "bf16" else ()
     return ((MOMENTUM,) if by_muon else MOMENTS) + low
 
 
 def muon_rate(rate: float, shape: Sequence[int]) -> float:
-    """Return Muon's own rate for a matrix: its steps are as large as AdamW's at the same rate."""
+    """Return Muon's learning rate for a matrix: 0.2 sqrt(max(rows, columns)) times AdamW's.
+
+    Its updates then have the root mean square of AdamW's (Liu et al. 2025, arXiv 2502.16982).
+    """
     return rate * 0.2 * math.sqrt(max(shape))
 
 
@@ -116,13 +121,13 @@ class TrainingEngine(Protocol):
     """One rank of a gang, or the only one."""
 
     updating: Updating
-    """Entered around each optimizer update; out of it, the weights are those of a whole step."""
+    """A context around each optimizer update; outside it the weights are of a whole step."""
 
     batch_sequences: int
-    """Of a step, over all ranks: its loss and its gradient are the mean over them."""
+    """Sequences of a step over all ranks; loss and gradient are means over them."""
 
     computed_s: float
-    """How long this rank computed in the last step, waiting for others not counted."""
+    """Seconds that this rank computed in the last step, without waiting for other ranks."""
 
     @property
     def gpus(self) -> Sequence[str]:
@@ -131,36 +136,36 @@ class TrainingEngine(Protocol):
 
     @property
     def peak_flops_per_s(self) -> float:
-        """Return what its device can do at best, in bf16; 0 where nobody knows."""
+        """Return the device's peak in floating point operations per second, in bf16; 0: unknown."""
         ...
 
     def memory_used_bytes(self) -> int:
-        """Return how much of a GPU's memory is in use; 0 for a CPU."""
+        """Return the bytes of GPU memory in use; 0 for a CPU."""
         ...
 
     @property
     def platform(self) -> str:
-        """Return what decides how numbers are rounded: equal ones compute alike to the last bit."""
+        """Return a name of what decides rounding: equal ones compute equally to the last bit."""
         ...
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Return the versions that must be the same on all ranks, by package."""
+        """Return package -> version, for the packages that must be the same on all ranks."""
         ...
 
     @property
     def name(self) -> str:
-        """Return the framework and what its ranks talk over, such as torch/gloo."""
+        """Return the framework and the backend of its collectives, such as torch/gloo."""
         ...
 
     @property
     def device(self) -> str:
-        """Return what it computes on: cpu, cuda or gpu."""
+        """Return the type of its device: cpu, cuda or gpu."""
         ...
 
     @property
     def rank(self) -> int:
-        """Return which of the ranks this is."""
+        """Return the number of this rank, from 0."""
         ...
 
     @property
@@ -170,7 +175,7 @@ class TrainingEngine(Protocol):
 
     @property
     def options(self) -> ResolvedOptions:
-        """Return how it computes, and why."""
+        """Return precision, optimizer and kernels in use, and why each was chosen."""
         ...
 
     @property
@@ -179,41 +184,41 @@ class TrainingEngine(Protocol):
         ...
 
     def weights(self) -> Tensors:
-        """Return a copy of the weights as they are now, tied ones once."""
+        """Return a copy of the weights in float32; tied weights appear once."""
         ...
 
     def load_weights(self, weights: Tensors) -> None:
-        """Take over weights of the same names and shapes."""
+        """Replace the weights by others of the same names and shapes."""
         ...
 
     def exact_weights(self) -> Tensors:
-        """Return a copy of the weights with what rounding to bf16 has lost of them."""
+        """Return a copy of the weights, plus what rounding to bf16 lost of them."""
         ...
 
     def load_exact(self, weights: Tensors) -> None:
-        """Take over weights, and keep what rounding to bf16 loses of them."""
+        """Replace the weights, and store what rounding to bf16 loses of them."""
         ...
 
     def moments(self) -> Tensors:
-        """Return a copy of what the optimizer keeps, as KIND.NAME: zeros before the first step."""
+        """Return a copy of the optimizer's state as KIND.NAME: zeros before the first step."""
         ...
 
     def load_moments(self, moments: Tensors, step: int) -> None:
-        """Go on with moments as they were after `step` steps."""
+        """Replace the optimizer's state by that after `step` steps."""
         ...
 
     def random_state(self) -> str:
-        """Return the generator's state in hex digits; empty where training draws nothing."""
+        """Return the random generator's state in hex digits; empty where training draws nothing."""
         ...
 
     def load_random_state(self, state: str) -> None:
-        """Take over a generator's state; an empty one, or another engine's, changes nothing."""
+        """Replace the random generator's state; an empty or another engine's state is ignored."""
         ...
 
     def begin(self, *, has_same_weights: bool) -> None:
-        """Make ready to train, once everything is loaded: every rank has rank 0's weights then.
+        """Prepare to train, once everything is loaded; copies rank 0's weights to every rank.
 
-        has_same_weights: all ranks have compared theirs, and they are the same
+        has_same_weights: the ranks have compared theirs and found them equal: nothing is copied
         """
         ...
 
@@ -225,47 +230,49 @@ class TrainingEngine(Protocol):
         The gradient is that of the mean cross-entropy over the tokens of the global batch, clipped.
 
         Returns:
-            This rank's part of that mean (in nats), and the gradient's length before clipping: 0
-            where fp16 overflowed and nothing was changed, and not a number where the gradient is
-            none; then nothing was changed either, and training can't go on.
+            This rank's part of that mean in nats, and the gradient's norm before clipping. The norm
+            is 0 where fp16 overflowed, and not a number where the gradient isn't one: in both cases
+            no weight was changed, and in the second training can't go on.
         """
         ...
 
     def sum_gradients(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> float:
-        """Do the first half of a step: hold the gradient of all ranks; return our part of the loss.
+        """Do the first half of a step: sum the gradient over all ranks and store it.
 
-        counts: no where the rank takes part with a zero, since it has no share in the batch
+        Returns this rank's part of the loss in nats.
+
+        counts: False where the rank has no share in the batch and contributes a zero
         """
         ...
 
     def take_step(self, learning_rate: float) -> float:
-        """Do the second half: update the weights by the gradient that is held; return its length.
+        """Do the second half: update the weights by the stored gradient; return its norm.
 
-        That is 0, or not a number, where `step` says so.
+        The norm is 0, or not a number, in the cases that `step` names.
         """
         ...
 
     def take_gradients(self) -> Gradients:
-        """Return the gradient that is held instead of stepping along it."""
+        """Remove and return the stored gradient, without an update."""
         ...
 
     def put_gradients(self, gradients: Gradients) -> None:
-        """Hold a gradient that was taken before."""
+        """Store a gradient that `take_gradients` returned."""
         ...
 
     def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
-        """Return the sum of the cross-entropies, without learning: nothing is changed by it."""
+        """Return the summed cross-entropy in nats; neither weights nor optimizer change."""
         ...
 
     def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
-        """Return what the model says after a sequence, with other weights than it has now.
+        """Return the logits after the last token of a sequence, computed with the given weights.
 
-        Computed in fp32, whatever training computes in.
+        In fp32, whatever training computes in; the model's own weights stay.
 
         tokens: [tokens]; returned: [vocabulary]
         """
         ...
 
     def gather(self, values: Sequence[float]) -> Rows:
-        """Return what each rank has given, the same on all of them; float32 at the least."""
+        """All-gather: return every rank's values, equal on all ranks; at least float32 precise."""
         ...

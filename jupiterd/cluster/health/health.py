@@ -1,6 +1,6 @@
-"""What is wrong with the cluster, and what to do about it.
+"""The health warnings of the cluster, each with a hint of what to do.
 
-Owns the table of warnings and when each holds. Doesn't know where they are shown.
+Owns the table of warnings and the condition of each. Doesn't know where they are shown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,11 +28,11 @@ class HealthWarning:
     title: str
     hint: str
     about: str = ""
-    """What it is about, for good: a node's id, a line of a file; empty where it's this node."""
+    """A lasting name of its subject: a node's id, a line of a file; empty: this node."""
 
     @property
     def key(self) -> str:
-        """What tells it from all others, whatever its title comes to say."""
+        """Its identity among all warnings, independent of its title."""
         return f"{self.code}:{self.about}"
 
 
@@ -44,11 +44,11 @@ class NodeView:
     name: str
     liveness: Liveness
     engines: tuple[str, ...] = ()
-    """What is installed there, as far as it is known."""
+    """Engines installed there, as far as they are known."""
     program: str = ""
-    """The version of Jupiter there; empty where it isn't known."""
+    """The version of Jupiter there; empty: unknown."""
     cloned_at: tuple[str, ...] = ()
-    """Where the machines are that use its key; empty where there is one."""
+    """Addresses of the machines that use its key; empty where there is one."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class WaitingView:
     node: NodeId
     name: str
     words: str
-    """To compare with those on its own screen."""
+    """Words to compare with those on the newcomer's own screen."""
 
 
 @dataclass(frozen=True)
 class ClusterView:
-    """What the judgement is made from."""
+    """The input of `judge`: the cluster as this node sees it."""
 
     leader: NodeId | None
     nodes: tuple[NodeView, ...]
@@ -71,43 +71,43 @@ class ClusterView:
     pending_reason: str = ""
     """Why this node waits outside a closed cluster; empty where it doesn't."""
     wanted_cluster: str = ""
-    """Which cluster this node looks for in vain; empty where it doesn't."""
+    """The cluster that this node looks for without an answer; empty: it looks for none."""
     pending_command: str = OPEN_COMMAND
     """What to run on a member to let this node in."""
     waiting: tuple[WaitingView, ...] = ()
-    """Who wants to be let in."""
+    """Newcomers that wait for approval."""
     clone_at: str = ""
-    """Where another machine has this node's key; empty where none was seen."""
+    """The address of another machine with this node's key; empty where none was seen."""
     is_removed: bool = False
     """This node is no longer a member."""
     trusts_lan: bool = False
-    """This node lets in whoever is on its network."""
+    """This node admits every newcomer on its network."""
     contradictions: tuple[str, ...] = ()
-    """Where the cluster file of this machine says something else than is measured."""
+    """Entries of this machine's cluster file that contradict a measurement."""
     without_effect: tuple[str, ...] = ()
-    """What in that file has no effect, and why."""
+    """Entries of that file without an effect, and why."""
     disk_trouble: str = ""
     """Why this node can't write; empty where it can."""
     is_local: bool = False
-    """It finds only daemons of its own machine, as people told it."""
+    """Its settings limit discovery to daemons of its own machine."""
     walked_in: tuple[NodeId, ...] = ()
-    """Members to whom nobody has said yes."""
+    """Members that were admitted without approval by a person."""
     approving_machines: str = ""
-    """On which machines somebody may say it."""
+    """The machines on which a person may approve them."""
     behind: tuple[NodeId, ...] = ()
-    """Members of `walked_in` that sum up what this node lacks; it may not be taken from them."""
+    """Members of `walked_in` whose snapshot has what this node lacks; it may not load theirs."""
     has_token: bool = False
-    """People told it which cluster to join."""
+    """A join token names the cluster that it is to join."""
     shared_addresses: tuple[tuple[str, str, str], ...] = ()
-    """Addresses that two machines tell as their own, with both names."""
+    """(address, name, name): addresses that two machines announce as their own."""
     unreached: tuple[Unreached, ...] = ()
-    """Where somebody is heard, or named, and can't be reached."""
+    """Addresses that were heard or configured, and can't be reached."""
     unreached_by: tuple[tuple[NodeId, tuple[Unreached, ...]], ...] = ()
-    """What other members tell of the same."""
+    """The same, as other members report it."""
     clocks: tuple[tuple[str, str], ...] = ()
-    """Whose clock is wrong, and how that is said."""
+    """(node, text): nodes whose clock is wrong."""
     outage: Outage | None = None
-    """Why this node reaches nobody, where it is its own link."""
+    """Why this node reaches no other, where its own link is the cause."""
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,17 @@
 """Which members answer: alive, suspect or gone.
 
-Owns the ages ("how long since anybody heard it") and the verdicts drawn from them. Doesn't know
-heartbeats' transport, who leads, or who may become a member.
+Owns each member's age (seconds since any node heard it) and the liveness that follows. Doesn't know
+the transport of heartbeats, who leads, or who may become a member.
 
-1. A node's age is the least of our own and those that nodes we hear ourselves report, each grown by
-   the time since it came. Reports hold direct observations alone: rumours can't feed each other.
-2. Accusing (alive -> suspect -> gone) happens on `Ticked` alone; good news counts at once.
-3. After a late tick nobody is accused, and ages are cut to half of what would accuse next.
-4. A goodbye or a refused connection makes a node gone at once, until it is heard again.
-5. A member never heard yet is suspect, not gone: at our start the others need time to answer.
+1. A member's age is the smallest of our own observation and of the reports of nodes that we hear,
+   each increased by the time since it arrived. A report holds the reporter's direct observations
+   alone, so that a rumour can't confirm itself.
+2. Liveness gets worse (alive -> suspect -> gone) on `Ticked` alone; it gets better at once.
+3. After a late tick no member gets worse, and ages are cut to half of the next limit.
+4. A goodbye or a refused connection makes a member gone at once, until it is heard again.
+5. A member that was never heard is suspect, not gone: at our start the others need time to answer.
 
-No verdict is part of a safety argument: it decides when to try, never whether something counts.
+Safety never depends on liveness: it decides when to try something, not whether a result counts.
 """
 
 import math
@@ -26,49 +27,49 @@ NEVER = -math.inf
 
 
 class Liveness(StrEnum):
-    """What we think of a member."""
+    """A member's state, by the age of its last heartbeat."""
 
     ALIVE = "alive"
     SUSPECT = "suspect"
     """Place no new work on it."""
     GONE = "gone"
-    """Act as if it had left."""
+    """Treat it as if it had left."""
 
 
 @dataclass(frozen=True)
 class RosterChanged:
-    """The ledger's members are now these; ourselves may be among them."""
+    """The ledger now has these members; this node may be among them."""
 
     members: frozenset[NodeId]
 
 
 @dataclass(frozen=True)
 class Heard:
-    """A heartbeat came from this node itself, with its own `ages`."""
+    """A heartbeat arrived from this node, with the ages that it observed itself."""
 
     node: NodeId
     ages_s: Mapping[NodeId, float] = field(default_factory=dict[NodeId, float])
     waited_s: float = 0.0
-    """It may have lain here so long before our loop came to it."""
+    """Seconds that it may have waited in our queue before the loop read it."""
 
 
 @dataclass(frozen=True)
 class AddressRefused:
-    """An address that was verified to be this node's refuses connections."""
+    """A verified address of this node refuses connections."""
 
     node: NodeId
 
 
 @dataclass(frozen=True)
 class SaidGoodbye:
-    """The node said that it stops."""
+    """The node announced that it stops."""
 
     node: NodeId
 
 
 @dataclass(frozen=True)
 class Ticked:
-    """Time has passed; `loop_lag_s` says by how much this comes too late."""
+    """Time has passed; `loop_lag_s`: the seconds by which this tick is late."""
 
     loop_lag_s: float = 0.0
 
@@ -78,7 +79,7 @@ MembershipInput = RosterChanged | Heard | AddressRefused | SaidGoodbye | Ticked
 
 @dataclass(frozen=True)
 class Changed:
-    """A member's liveness is another one now."""
+    """A member's liveness changed."""
 
     node: NodeId
     before: Liveness
@@ -90,11 +91,11 @@ class Changed:
 class _Peer:
     liveness: Liveness
     heard_at: float = NEVER
-    """When it was heard by ourselves."""
+    """When this node last heard it."""
     silenced_at: float = NEVER
     """When it said goodbye or refused a connection."""
     credit_at: float = NEVER
-    """Judge it as if it had been heard then; not evidence, so it is told nobody."""
+    """Judge it as if it had been heard then. That is no observation, so no report contains it."""
 
 
 @dataclass(frozen=True)
@@ -131,16 +132,16 @@ class Membership:
                 assert_never(event)
 
     def liveness(self, node: NodeId) -> Liveness:
-        """Return what we think of a node; whoever is no member is gone."""
+        """Return a node's liveness; a node that isn't a member is gone."""
         if node == self._self_id:
             return Liveness.ALIVE
         peer = self._peers.get(node)
         return peer.liveness if peer else Liveness.GONE
 
     def last_heard_s(self, node: NodeId, now: float) -> float | None:
-        """Return the seconds since anybody whom we hear heard it, or None where nobody ever did.
+        """Return seconds since this node, or one that it hears, heard the member; None: never.
 
-        Who said goodbye or refuses connections was heard all the same.
+        A goodbye or a refused connection doesn't change that age.
         """
         if node == self._self_id:
             return 0.0
@@ -150,7 +151,7 @@ class Membership:
         return None if heard_at == NEVER else max(now - heard_at, 0.0)
 
     def ages(self, now: float) -> dict[NodeId, float]:
-        """Return seconds since we ourselves heard each member, for our heartbeats."""
+        """Return member -> seconds since this node itself heard it, for its own heartbeats."""
         return {
             node: max(now - peer.heard_at, 0.0)
             for node, peer in self._peers.items()
@@ -158,18 +159,18 @@ class Membership:
         }
 
     def alive(self) -> frozenset[NodeId]:
-        """Return who may be given work; includes ourselves."""
+        """Return the nodes that may get work; includes this node."""
         return self._with(Liveness.ALIVE)
 
     def present(self) -> frozenset[NodeId]:
-        """Return who isn't gone; includes ourselves."""
+        """Return the nodes that are alive or suspect; includes this node."""
         return self._with(Liveness.ALIVE, Liveness.SUSPECT)
 
     def answering(self, now: float) -> frozenset[NodeId]:
-        """Return who is alive and was heard by ourselves just now; includes ourselves.
+        """Return the nodes that are alive and that this node heard just now; includes this node.
 
-        It is worth waiting for an answer of theirs. Our own lateness takes nobody out: whoever was
-        alive then has as long again.
+        Waiting for an answer of theirs is worthwhile. Where our own loop was late, members that
+        were alive then get the same time again.
         """
         since = now - self._timing.quiet_s
         late_since = since - self._timing.suspect_s / 2
@@ -237,7 +238,10 @@ class Membership:
                 peer.credit_at = max(peer.credit_at, credit_at)
 
     def _take_good_news(self, now: float, ages_s: Mapping[NodeId, float]) -> tuple[Changed, ...]:
-        """Judge anew only those whom these ages can help: with many dead, all would be dear."""
+        """Re-evaluate only members whose liveness these reports can improve.
+
+        Re-evaluating all of them is too slow when many are down.
+        """
         useful_s = {
             Liveness.SUSPECT: self._timing.suspect_s,
             Liveness.GONE: self._timing.gone_s,
@@ -276,7 +280,7 @@ class Membership:
         return Liveness.ALIVE, "heard" if by is None else f"heard by {short(by)}"
 
     def _evidence(self, now: float, node: NodeId) -> tuple[float, NodeId | None]:
-        """Return when the node was last heard, and by whom where it wasn't ourselves."""
+        """Return when the node was last heard, and the reporter; None: this node itself."""
         peer = self._peers[node]
         best = peer.heard_at if peer.heard_at > peer.silenced_at else NEVER
         by: NodeId | None = None

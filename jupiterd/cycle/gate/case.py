@@ -1,7 +1,7 @@
-"""Everything that a verdict is made of, with the arithmetic done once.
+"""The evidence for one verdict: each statistic is computed once, when a question needs it.
 
-Owns the case: scores in order, the domain's rules, what was found beside the scores. Doesn't answer
-any question.
+Owns the case: the scores in order, the domain's rules, and the findings other than scores. Doesn't
+answer any question of the gate (`questions`).
 """
 
 import math
@@ -32,41 +32,45 @@ class GateSettings:
     min_documents: int
     min_clusters: int
     skew_errors: float | None = SKEW_ERRORS
-    """How far the tests allow for skewed errors of few clusters, see `paired.measure`."""
+    """The allowance for skewed errors of few clusters, in standard errors; see `paired.measure`."""
     max_forgetting: float = 0.02
-    """By this share general text may take more bits than with the model that was brought."""
+    """The largest tolerated rise of bits per byte on general text, as a share of the base's."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found out beside the bits per byte."""
+    """The results of all trials other than bits per byte."""
 
     sanity: Sanity | None = None
-    """None: nobody has tried the candidate out, so its scores alone must do."""
+    """None: the candidate wrote no completions, so its scores alone decide."""
     cloze: Sequence[ClozeScore] = ()
     taught: Taught = field(default_factory=Taught)
-    """Where no small students were trained the question is shown as not run, and promotion goes on
-    without it."""
+    """Results of the small students. Where none were trained, the question counts as not run and
+    doesn't hold up a promotion."""
     judged: Judged | None = None
-    """What a judge said; None where the domain names none."""
+    """A judge's answers; None where the domain names no judge."""
     nobody_generates: bool = False
-    """A count stands in the generator's place, and is named; verdicts of before didn't name it."""
+    """A counting baseline, which is named, stands in for the generator; older verdicts don't
+    name it."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One candidate before the gate; scores are those of the gate's part, ordered by document."""
+    """One candidate before the gate.
+
+    scores: of the documents in the gate's part of the held-out text, ordered by document
+    """
 
     scores: Sequence[DocumentScore]
     settings: GateSettings
     ledger: AlphaLedger
     findings: Findings
     forgetting: Forgetting | None = None
-    """Beside the model that was brought; None where none was."""
+    """General text against the base model; None where the cycle began without one."""
 
     @cached_property
     def has_base(self) -> bool:
-        """Whether the cycle began with a model that was brought."""
+        """Whether the cycle began with a base model."""
         return any(score.base_nats is not None for score in self.scores)
 
     @cached_property
@@ -76,12 +80,12 @@ class Case:
 
     @cached_property
     def cluster_count(self) -> int:
-        """How many different ones there are."""
+        """The number of distinct clusters."""
         return len(set(self.clusters))
 
     @cached_property
     def unscored(self) -> int:
-        """How many documents the candidate gives no finite score."""
+        """The number of documents to which the candidate gives no finite score."""
         return sum(not math.isfinite(score.candidate_nats) for score in self.scores)
 
     @cached_property
@@ -104,7 +108,7 @@ class Case:
 
     @cached_property
     def is_measurable(self) -> bool:
-        """Whether there is anything to compute a test of."""
+        """Whether a test can be computed: finite scores of two clusters or more."""
         return self.is_finite and self.cluster_count >= 2
 
     @cached_property
@@ -119,13 +123,13 @@ class Case:
 
     @cached_property
     def against_generator(self) -> Evidence | None:
-        """The test against the generator in force, of being worse than it by the margin."""
+        """The test of non-inferiority to the generator in force, by the margin."""
         saved = [score.against_generator_bpb for score in self.scores]
         return self._tested(saved, -self.settings.margin_bpb)
 
     @cached_property
     def against_base(self) -> Evidence | None:
-        """The test against the model that was brought; None where it wasn't scored everywhere."""
+        """The test against the base model; None where a document lacks its score."""
         if not self.has_base or any(score.base_nats is None for score in self.scores):
             return None
         saved = [score.against_base_bpb for score in self.scores]
@@ -133,12 +137,15 @@ class Case:
 
     @cached_property
     def strata(self) -> dict[str, float]:
-        """Mean improvement over the last student in each stratum that can speak."""
+        """Stratum -> mean improvement over the last student, in bits per byte.
+
+        Strata with too little text are left out.
+        """
         return stratum_improvements(self.scores, self.improvements) if self.is_measurable else {}
 
     @cached_property
     def reach(self) -> TextPower | None:
-        """What this text can show."""
+        """The statistical power of this text: the gain that it can show; None without a test."""
         if self.evidence is None:
             return None
         return reach_of(
@@ -151,12 +158,12 @@ class Case:
 
     @cached_property
     def cloze(self) -> ClozeComparison | None:
-        """Who filled gaps better, candidate or generator."""
+        """The comparison of candidate and generator at filling gaps; None without such trials."""
         return compare_cloze(self.findings.cloze)
 
     @cached_property
     def is_tied(self) -> bool:
-        """Whether a judge may be heard; see the rule of `tie_break`."""
+        """Whether a judge may break the tie; see the rule in `tie_break`."""
         evidence, margin = self.evidence, self.settings.margin_bpb
         if self.findings.judged is None or evidence is None:
             return False
@@ -165,7 +172,7 @@ class Case:
 
     @cached_property
     def tie_break(self) -> TieBreak | None:
-        """What the judge's answers come to; None where the domain names no judge."""
+        """The result of the judge's answers; None where the domain names no judge."""
         judged = self.findings.judged
         return None if judged is None else weigh(judged, self.ledger.for_each_test)
 

@@ -1,6 +1,6 @@
-"""What the gate can say, of the whole and of each of its questions.
+"""The vocabulary of the gate: decisions, questions and the outcome of each question.
 
-Owns these words. Doesn't know how any of them is come to.
+Owns these types. Doesn't know the rules that choose among them (`questions`, `verdict`).
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Decision(StrEnum):
-    """What the gate can say."""
+    """The gate's decision on a candidate."""
 
     PROMOTE = "PROMOTE"
     """Shown to be better by more than the margin; nothing vetoes."""
@@ -22,7 +22,7 @@ class Decision(StrEnum):
 
 
 class Question(StrEnum):
-    """What is asked of a candidate, in the order in which it is asked."""
+    """A question about a candidate; the gate asks them in this order."""
 
     SANE = "G0"
     """Does it work at all?"""
@@ -49,9 +49,9 @@ class Outcome(StrEnum):
     TIED = "tied"
     """Neither shown nor ruled out; a judge may break the tie."""
     NOT_RUN = "not run"
-    """Nothing was measured for it; it promotes nobody and holds nobody up."""
+    """Nothing was measured for it: it neither promotes nor blocks the candidate."""
     NOT_ASKED = "not asked"
-    """A question before it has decided, or there is too little text to answer it."""
+    """An earlier question has decided, or there is too little text to answer this one."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Answer:
     outcome: Outcome
     reason: str
     decision: Decision = Decision.PROMOTE
-    """What the verdict is where this question decides it."""
+    """The verdict where this question decides it."""
 
     @property
     def decides(self) -> bool:

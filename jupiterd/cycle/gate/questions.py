@@ -1,6 +1,7 @@
-"""The questions that a candidate is asked, one after the other.
+"""The rules that answer the gate's questions about a candidate, in order.
 
-Owns each question's rule and the sentence that says how it went. Doesn't put them together.
+Owns each question's rule and the sentence of its reason. Doesn't combine the answers to a decision
+(`verdict`).
 """
 
 from jupiterd.cycle.gate.case import Case
@@ -28,7 +29,7 @@ def ask(case: Case) -> Answers:
 
 
 def _is_asked(question: Question, case: Case) -> bool:
-    """Say whether there is anybody of whom a question could be asked."""
+    """Say whether the case has what a question is about: a judge, a base model, general text."""
     if question is Question.PREFERRED:
         return case.findings.judged is not None
     if question is Question.BEYOND_BASE:
@@ -76,7 +77,7 @@ def _too_little(case: Case) -> Answer | None:
 
 
 def _needed(case: Case) -> str:
-    """Say how much text would do, where a spread was measured."""
+    """Return a clause with the amount of text that would suffice; empty without a test."""
     reach = case.reach
     if reach is None or case.evidence is None or not case.evidence.standard_error_bpb:
         return ""

@@ -1,12 +1,12 @@
-"""Whether islands stand at the same outer state: weights and momentum, equal to the bit.
+"""Whether islands have the same outer state: weights and momentum, equal to the bit.
 
-Owns who is taken for the one that has drifted. Pure. Doesn't know how digests are computed, when
-states are comparable, or what becomes of whoever differs.
+Owns the choice of the island that has diverged. Pure. Doesn't know how digests are computed, when
+states are comparable, or how a diverged island is repaired.
 
-Islands work out each outer step by themselves, from the same ways: where memory or a library is at
-fault, one gets something else, and what it trains from there leads away from the others' weights
-for good. Nobody can say from digests which of two states is the right one. That isn't needed: each
-is as good to go on from as the other, as long as all have the same.
+Each island computes an outer step by itself from the same pseudo-gradients. Faulty memory or a
+library's bug gives one of them another result, and what it trains afterwards leads away from the
+others' weights for good. Digests can't show which of two states is correct. That isn't needed:
+training can continue from either, as long as all islands have the same.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,16 +15,16 @@ from collections.abc import Collection, Mapping
 def adrift(
     stated: Mapping[str, bytes], counted: Collection[str], before: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return whose state isn't the one that most have.
+    """Return the islands, sorted, whose state differs from the one that most islands have.
 
-    Where it is a draw, it is the one that the first has of those who were there before.
-
-    Only states of islands whose ways can be merged are gone on from: somebody always can.
+    In a draw the reference is the state of the first island, by name, of those in `before`. Only
+    the state of an island in `counted` can be the reference.
 
     Args:
-        stated: digests of those who are in, after the same outer step; empty where one tells none.
-        counted: those of them whose ways are sound.
-        before: those whose ways were merged before; a newcomer's state is no reason to doubt them.
+        stated: island -> digest of its state after the same outer step; empty: it reported none.
+        counted: islands whose pseudo-gradients are valid and can be merged.
+        before: islands that took part in an earlier merge; a newcomer's state doesn't outweigh
+            theirs.
     """
     order = sorted(stated, key=lambda name: (name not in before, name))
     known = {name: stated[name] for name in order if stated[name]}

@@ -1,8 +1,8 @@
 """The training loop, for every engine.
 
-Owns the order of things around a step. Doesn't know how a step is computed (`engine`), the gang's
-rendezvous, the daemon, or files: what it needs of them comes in as `TrainingEngine`, `RankBatches`
-and callbacks.
+Owns the order of a step: learning rate, engine step, exchange of the ranks' numbers, held-out
+loss, report. Doesn't know how an engine computes a step, the gang's rendezvous, the daemon, or
+files: what it needs of them comes in as `TrainingEngine`, `RankBatches` and callbacks.
 """
 
 import math
@@ -21,7 +21,7 @@ from jupiterd.workers.train.catch_up_rank import CatchUpRank
 from jupiterd.workers.training_engine import TrainingEngine
 
 WINDOW_STEPS = 20
-"""Steps over which the loss of a checkpoint and the rate are averaged."""
+"""Steps over which a checkpoint's loss and the tokens per second are averaged."""
 
 NOT_BEGUN = (
     "no step was made yet: look whether the weights that it begins with are all numbers, or begin "
@@ -31,43 +31,44 @@ NOT_BEGUN = (
 
 @dataclass(frozen=True)
 class StepDone:
-    """What is known after a step; the same on every rank."""
+    """The result of a step; the same on every rank."""
 
     step: int
     """Steps of the round that are done."""
     loss: float
+    """Mean cross-entropy over the step's global batch, in nats per token."""
     mean_loss: float
-    """Over the last WINDOW_STEPS steps."""
+    """The mean of `loss` over the last WINDOW_STEPS steps."""
     learning_rate: float
     grad_norm: float
-    """Before clipping."""
+    """Euclidean norm of the gradient before clipping."""
     tokens_per_s: float
     """Of all ranks together."""
     shares: Shares
     """How the ranks share the next step."""
     is_last: bool
-    """Nothing follows: the last step is done, or a rank was told to stop."""
+    """The last step is done, or a rank was asked to stop."""
     is_complete: bool = True
-    """All ranks have the weights of this step; some may still be on their way to them."""
+    """All ranks have the weights of this step; False while one still catches up."""
     held_out: float | None = None
-    """The loss on development text after it, where that was measured; the same on every rank."""
+    """Loss on development text after the step, in nats per token; None: it wasn't measured."""
 
 
 class Watch(Protocol):
-    """What looks after development text, see `held_out_monitor`."""
+    """Measures the loss on development text and decides when training ends (`held_out_monitor`)."""
 
     @property
     def end_step(self) -> int:
-        """Return where training ends, as far as it is decided."""
+        """Return the number of the last step, as far as it is decided."""
         ...
 
     @property
     def schedule(self) -> Schedule:
-        """Return the learning rate's curve, as far as it is decided."""
+        """Return the learning rate schedule, as far as it is decided."""
         ...
 
     def after(self, step: int, shares: Shares, *, is_whole: bool) -> float | None:
-        """Return the loss after so many steps, where it is due; all ranks ask after the same."""
+        """Return the loss after `step` steps; None: none is due. All ranks call it together."""
         ...
 
 
@@ -81,22 +82,22 @@ class TrainingLoop:
     stop_requested: Callable[[], bool]
     step_done: Callable[[StepDone], None]
     late: CatchUpRank | None = None
-    """This rank's way to the weights of the others, where it hasn't got them yet."""
+    """Fetches the other ranks' weights, where this rank begins without them."""
     late_ranks: Collection[int] = ()
-    """Those that begin without."""
+    """Ranks that begin without the weights."""
     watch: Watch | None = None
     """Measures the loss on development text, and decides by it where training ends."""
     end_step: int | None = None
-    """Where it ends; None: where the watch says, or with the plan."""
+    """The last step; None: the watch or the plan decides."""
     shares: Shares | None = None
     """How the ranks share the first step; None: equally."""
     rate_factor: Callable[[int], float] = lambda _: 1.0
-    """What the learning rate of a step is multiplied by."""
+    """Step -> the factor by which its learning rate is multiplied."""
     wants_pause: Callable[[], bool] = lambda: False
-    """Says whether this rank does; once all do, `run` returns."""
+    """Says whether this rank wants a pause; `run` returns once all ranks want one."""
 
     def run(self, first_step: int) -> None:
-        """Train from `first_step` to the end, or until any rank is told to stop.
+        """Train from `first_step` to the end, or until any rank is asked to stop.
 
         Raises:
             LossDivergedError: the loss or the gradient is no longer a number.
@@ -156,7 +157,7 @@ class TrainingLoop:
         return self.watch.after(step, shares, is_whole=is_here)
 
     def _step(self, step: int, shares: Shares, learning_rate: float) -> tuple[float, float]:
-        """Take one step; see `TrainingEngine.step`. One without a share takes part all the same."""
+        """Take one step as `TrainingEngine.step` does; a rank without a share adds a zero."""
         if shares[self.engine.rank]:
             return self.engine.step(list(self.batches.of_step(step, shares)), learning_rate)
         if self.late is None:
@@ -166,9 +167,10 @@ class TrainingLoop:
         )
 
     def _gathered(self, part: float, shares: Shares) -> Iterator[tuple[float, ...]]:
-        """Return what each rank tells: part of the loss, stop, speed, whether it is here, pause.
+        """Exchange five numbers of each rank and return them by kind, each in the order of ranks.
 
-        The speed is in sequences per second; stop and pause are wishes.
+        Part of the loss in nats, stop request, sequences per second, whether it has the weights,
+        pause request.
         """
         rate = shares[self.engine.rank] / max(self.engine.computed_s, 1e-9)
         mine = [

@@ -1,13 +1,13 @@
 """One rank's training, from the first step of its attempt to the last, on any engine.
 
-Owns putting the parts together: what to start from, when a checkpoint is due, what the daemon is
-told. Doesn't know how a step is computed (`engine`) or who the other ranks are.
+Owns how the parts work together: where training starts, when a checkpoint is due, what is reported
+to the daemon. Doesn't know how an engine computes a step, or who the other ranks are.
 
 inputs: shards, tokenizer, checkpoint or weights (optional), holdout.N (optional)
-params: shape, plan, round, island (see `outer_rounds`), is_tuning: the weights were given and are
-measured before the first step, and what the engine's rank module names
-A checkpoint of the same round is continued exactly. One of an earlier round gives its weights, and
-where it is on the trunk its moments, too: the round goes on with that training at its rate.
+params: shape, plan, round, island (see `outer_rounds`), is_tuning (somebody brought the weights:
+their held-out loss is measured before the first step), and what the engine's rank module names
+A checkpoint of the same round is continued exactly. One of an earlier round gives its weights; one
+on the trunk gives its optimizer moments and learning rate, too.
 """
 
 import math
@@ -323,7 +323,7 @@ class RankTraining:
             self._checkpoints.write(done.step, must_be_saved=must_be_saved)
 
     def _report_busy(self, step: int) -> None:
-        """Tell that the next step begins later: nobody is to take this rank for one that hangs."""
+        """Report that the next step begins later, so that the watchdog doesn't end this rank."""
         self._task.send(RankBusy(step))
 
     def _writes(self, done: StepDone) -> bool:

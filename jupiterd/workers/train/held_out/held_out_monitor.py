@@ -70,13 +70,13 @@ class HeldOutMonitor:
         return None if self._best is None else self._best.file(_best_step(self.horizon), step)
 
     def lacks_best(self, step: int) -> bool:
-        """Say whether the best weights belong beside those of the step, and aren't here."""
+        """Say whether a checkpoint of the step needs the best weights, and they aren't here."""
         return self._best is not None and self._best.lacks(_best_step(self.horizon), step)
 
     def measure_initial(self) -> float | None:
-        """Return the loss of weights that were given, before the first step; None without text.
+        """Return the held-out loss before the first step, in nats per token; None without text.
 
-        They count as the best until a step has a lower one.
+        The initial weights count as the best until a step has a lower loss.
         """
         loss = self._validation.loss(self._engine, self._equal_shares())
         if loss is None:

@@ -1,10 +1,10 @@
-"""What one lane has brought and isn't written yet: more may come meanwhile.
+"""The chunks that one lane has fetched and not written yet.
 
-Owns when that is written, and waiting where too much of it waits. Doesn't know where it goes.
+Owns when they are written, and the wait where too many are unwritten. Doesn't know where they go.
 
-Each way into a thread and back costs as much as hashing a chunk. So whatever comes while some is
-being written goes there together; and of all lanes one writes at a time, for two that write one
-file would only wait for each other in the system.
+A call into a thread and back costs as much as hashing a chunk. Chunks that arrive during a write
+are therefore written together; and one lane writes at a time, since two that write one file would
+only wait for each other in the kernel.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ Write = Callable[[list[Whole]], Awaitable[None]]
 
 
 class Backlog:
-    """Chunks in the order in which they came; a context that ends once they are written.
+    """Fetched chunks in the order of arrival; a context that ends once they are written.
 
-    Where it ends with an error, what came before that is written all the same; not so where it is
-    cancelled.
+    Where it ends with an error, the chunks before it are still written; a cancelled one writes
+    nothing more.
     """
 
     def __init__(self, write: Write, turn: asyncio.Lock) -> None:
-        """`write` puts chunks where they belong; `turn` is held meanwhile."""
+        """`write`: stores chunks; `turn`: the lock that is taken meanwhile."""
         self._write = write
         self._turn = turn
         self._waiting: list[Whole] = []
@@ -44,7 +44,7 @@ class Backlog:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Raise whatever writing raised, unless the context ends with an error already."""
+        """Raise the error of a write, unless the context ends with one already."""
         try:
             if error is None:
                 await self.flush()
@@ -56,7 +56,7 @@ class Backlog:
                 self._writing.cancel()
 
     async def add(self, chunks: list[Whole]) -> None:
-        """Take what came; raises whatever writing something before it raised."""
+        """Add a chunk; raises the error of an earlier write."""
         self._waiting += chunks
         if self._writing is None or self._writing.done():
             await self.flush()
@@ -65,7 +65,7 @@ class Backlog:
             await self.flush()
 
     async def flush(self) -> None:
-        """Wait until all is written; raises whatever that raised."""
+        """Wait until all chunks are written; raises the error of a write."""
         if self._writing is not None:
             await self._writing
 

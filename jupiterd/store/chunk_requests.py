@@ -1,7 +1,7 @@
-"""Telling others which chunks to fetch from here next.
+"""The answers to peers that ask which chunks of an artifact to fetch from here next.
 
-Owns one `SeedingOrder` for each artifact that is asked for, waiting until there is something to
-give, and who asks for the same. Doesn't know how chunks travel, or who may ask.
+Owns one `SeedingOrder` for each requested artifact, the wait until a chunk is available, and the
+list of peers that request the same. Doesn't know how chunks travel, or who may ask.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from jupiterd.store.manifest import Manifest
 from jupiterd.store.seeding_order import SeedingOrder
 
 MAX_ARTIFACTS: Final = 64
-"""Of more than that, the one that was drawn from longest ago is begun anew."""
+"""Of more artifacts, the one that was requested longest ago loses its order and starts again."""
 
 MAX_OTHERS: Final = 64
 RECENT_S: Final = 10.0
 MAX_WAIT_S: Final = 2.0
 
 GATHERS_S: Final = 0.1
-"""Who gives as it gets waits so long for a batch that is worth a call."""
+"""Seconds that a node which still fetches waits for a batch that is worth a call."""
 
 ENOUGH_CHUNKS: Final = 4
 
@@ -35,19 +35,19 @@ class _Artifact:
     askers: OrderedDict[NodeId, float] = field(default_factory=OrderedDict[NodeId, float])
 
     def note(self, asker: NodeId, now_s: float) -> None:
-        """Take note of who draws; whoever hasn't for a while is forgotten."""
+        """Note that a peer asks; forget those that haven't asked for RECENT_S."""
         self.askers[asker] = now_s
         self.askers.move_to_end(asker)
         while next(iter(self.askers.values())) < now_s - RECENT_S:
             self.askers.popitem(last=False)
 
     def others(self, asker: NodeId) -> list[NodeId]:
-        """Return who has drawn lately beside this one."""
+        """Return the other peers that asked lately."""
         return [node for node in self.askers if node != asker][-MAX_OTHERS:]
 
 
 class ChunkRequests:
-    """What this node gives out of its artifacts."""
+    """Chooses the chunks that each peer fetches from this node."""
 
     def __init__(self, store: ArtifactStore) -> None:
         self._store = store
@@ -56,13 +56,13 @@ class ChunkRequests:
     async def draw(
         self, artifact: ArtifactId, asker: NodeId, wanted: bytes, max_bytes: int, wait_s: float
     ) -> tuple[list[int], list[NodeId]]:
-        """Return the chunks that an asker should fetch from here next, and who asks beside it.
+        """Return the chunks that a peer should fetch from here next, and the other peers that ask.
 
-        There are none where nothing that is wanted came here within the wait.
+        No chunks are returned where none of the wanted ones arrived here within the wait.
 
         Raises:
-            NotFoundError: it is neither here nor on its way.
-            CorruptArtifactError: chunks are wanted that it doesn't have.
+            NotFoundError: the artifact is neither stored nor being fetched.
+            CorruptArtifactError: the peer wants chunks that the artifact doesn't have.
         """
         manifest = await self._manifest(artifact)
         lacked = unpacked(wanted, len(manifest.chunks))
@@ -81,7 +81,7 @@ class ChunkRequests:
         return await asyncio.to_thread(self._store.manifest, artifact)
 
     async def _some_of(self, artifact: ArtifactId, lacked: int, wait_s: float) -> int:
-        """Return which of these are here, as soon as it is some of them."""
+        """Return the wanted chunks that are here, once there are any."""
         clock = asyncio.get_running_loop().time
         began_s = clock()
         while growth := self._store.growing(artifact):

@@ -1,10 +1,10 @@
-"""The chunks of one artifact, gathered from several sources at once.
+"""Fetches the chunks of one artifact from several sources at once.
 
-Owns the lanes on which sources are asked, and what becomes of a slow, a broken or a lying one.
-Doesn't know which chunk is asked of whom (`chunk_scheduler`), or what a source is made of.
+Owns the lanes on which sources are used, and the treatment of slow, broken and lying ones. Doesn't
+know which chunk comes from which source (`chunk_scheduler`), or the transport of a source.
 
-A lane draws a batch from its source, fetches it, writes it, and draws again. Two lanes of a source
-keep its link busy while the other one's last chunk is written or its next batch drawn.
+A lane requests a batch from its source, fetches it, writes it, and requests the next. Two lanes of
+a source keep its link busy while one writes its last chunk or requests its next batch.
 """
 
 import asyncio
@@ -32,16 +32,16 @@ from jupiterd.store.partial_availability import PartialAvailability
 LANES: Final = 2
 MAX_SOURCES: Final = 16
 WAIT_S: Final = 1.0
-"""How long a source that gets the artifact itself may wait until it has anything for us."""
+"""Seconds that a source which is still fetching may wait before it answers with no chunk."""
 
 PAUSE_S: Final = 0.05
-"""After an answer that names nothing, so that a source which doesn't wait isn't asked for ever."""
+"""Seconds after an answer without chunks, so that a source that never waits isn't polled."""
 
 _log = logging.getLogger(__name__)
 
 
 class Gathering:
-    """One fetch; `run` returns when all is here."""
+    """One fetch of an artifact; `run` returns when it is complete."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class Gathering:
         self._claims = ChunkScheduler(partial.lacking, max(1, usual_bytes))
         self._met: set[NodeId] = set()
         self._lanes: dict[int, list[asyncio.Task[None]]] = {}
-        """Of the sources that are in use, by their numbers."""
+        """Source number -> the lanes of a source in use."""
         self._count = 0
         self._turn = asyncio.Lock()
-        """Held by the lane that writes."""
+        """Locked by the lane that writes."""
         self._clock = asyncio.get_running_loop().time
         self._moved_s = self._clock()
         self._changed = asyncio.Event()
@@ -73,7 +73,7 @@ class Gathering:
         self._failure: JupiterError | None = None
 
     async def run(self, sources: Sequence[ArtifactSource]) -> None:
-        """Gather what is missing.
+        """Fetch the missing chunks.
 
         Raises:
             JupiterError: every source failed; this is the last one's failure.
@@ -175,7 +175,7 @@ class Gathering:
                     self._use(source, group)
 
     def _check_moving(self, source: ArtifactSource) -> None:
-        """Give a source up that has nothing for us where nobody else has had for long, either."""
+        """Abandon a source without chunks for us where no other source has delivered for long."""
         if self._clock() - self._moved_s > self._stall_s:
             raise PeerUnreachableError(f"{source.name} has no more of it than we")
 
@@ -183,7 +183,7 @@ class Gathering:
         return PeerUnreachableError(f"{source.name} sent nothing for {self._stall_s:g} s")
 
     async def _bring(self, number: int, source: ArtifactSource, chunks: list[int]) -> None:
-        """Take a batch from a source and write it."""
+        """Fetch a batch from a source and write it."""
         assembly = Assembly(self._partial.manifest, chunks)
         async with (
             Backlog(self._write, self._turn) as backlog,

@@ -1,7 +1,7 @@
-"""An artifact on its way in.
+"""An artifact that is being fetched.
 
-Owns the files of one fetch until they are whole, and which of their chunks are verified. Doesn't
-know where the chunks come from.
+Owns its files until they are complete, and the set of verified chunks. Doesn't know where chunks
+come from.
 """
 
 import os
@@ -22,7 +22,7 @@ _WRITABLE: Final = 0o644
 
 
 class PartialArtifact:
-    """Takes verified chunks in any order, from any thread."""
+    """Stores chunks in any order, from any thread; each is verified before it is written."""
 
     def __init__(self, manifest: Manifest, files: Path, publish: Callable[[], None]) -> None:
         self.manifest = manifest
@@ -37,16 +37,16 @@ class PartialArtifact:
 
     @property
     def verified(self) -> int:
-        """The chunks that are here, as a set of bits."""
+        """The chunks that are stored, as a bit set."""
         return self._verified
 
     @property
     def lacking(self) -> int:
-        """The chunks that are still to come, as a set of bits."""
+        """The chunks that are missing, as a bit set."""
         return full(len(self.manifest.chunks)) & ~self._verified
 
     def missing(self) -> list[tuple[int, int]]:
-        """Return the (first, after last) chunk numbers that are still to come, joined into runs."""
+        """Return the runs of missing chunks as (first, one past the last) chunk numbers."""
         return runs(each_of(self.lacking))
 
     def write(self, index: int, data: bytes | memoryview) -> None:

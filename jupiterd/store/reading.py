@@ -1,7 +1,7 @@
-"""Reading an artifact for others: every chunk is checked before any byte of it goes out.
+"""Reads an artifact for peers: each chunk is verified before any byte of it is sent.
 
-Owns the check and finding the bytes: in the files, whether all of them are here or some, or, just
-after they came, still in memory, where they were checked. Doesn't know who asks.
+Owns the verification and the lookup of bytes: in the files of a whole or a partial artifact, or in
+memory, where chunks that just arrived were verified already. Doesn't know who asks.
 """
 
 import asyncio
@@ -18,24 +18,24 @@ from jupiterd.store.bitmap import of
 from jupiterd.store.manifest import Chunk, Manifest
 
 BLOCK_BYTES: Final = 4 << 20
-"""Read at once, unless one chunk alone has more."""
+"""Bytes read at once, unless one chunk is larger."""
 
 Part = tuple[int, bytes | memoryview]
-"""Where some bytes begin, in the files laid end to end, and the bytes."""
+"""(offset in the concatenated files, bytes)."""
 
 
 class ServedArtifact:
-    """One artifact that somebody fetches from here, whole or still growing."""
+    """An artifact that peers fetch from this node, whole or still being fetched itself."""
 
     def __init__(self, store: ArtifactStore, artifact: ArtifactId) -> None:
-        """Raises NotFoundError where nothing of it is here."""
+        """Raises NotFoundError where no part of the artifact is here."""
         self._store = store
         self.artifact = artifact
         growth = store.growing(artifact)
         self.manifest: Manifest = growth.manifest if growth else store.manifest(artifact)
 
     def blocks(self, offset: int, length: int) -> Iterator[tuple[int, int]]:
-        """Cut a range into (offset, length) that are read at once.
+        """Cut a byte range into (offset, length) blocks that are read at once.
 
         Raises:
             CorruptArtifactError: it reaches beyond the end.
@@ -53,9 +53,9 @@ class ServedArtifact:
             self.manifest.covering(offset, length)
 
     def at_hand(self, offset: int, length: int) -> list[Part] | None:
-        """Return a range as it came here a moment ago; None where not all of it is in memory.
+        """Return a byte range from memory; None where not all of it is there.
 
-        For the event loop alone. Raises CorruptArtifactError where it reaches beyond the end.
+        Call it on the event loop only. Raises CorruptArtifactError where it reaches beyond the end.
         """
         if (growth := self._store.growing(self.artifact)) is None:
             return None
@@ -68,7 +68,7 @@ class ServedArtifact:
         return parts or None
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return a range, read from the disk and found to be what the manifest says.
+        """Return a byte range, read from the disk and verified against the manifest.
 
         Raises:
             NotFoundError: it isn't here, or not yet.

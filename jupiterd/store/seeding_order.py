@@ -1,8 +1,8 @@
-"""Which chunks of an artifact a node hands out next. Pure.
+"""The order in which a node hands out the chunks of an artifact. Pure.
 
-Owns the rule: of what an asker lacks, those that went out least often, so that a seed sends each
-chunk once before any twice and what is rare spreads first. Doesn't know the askers: they hand on
-what they got, and whoever is slow or dies is made up for by the second time round.
+Owns the rule: of the chunks that a peer lacks, those that were handed out least often. A seed thus
+sends each chunk once before any twice, and rare chunks spread first. Doesn't know the peers: they
+pass on what they got, and the second pass replaces what a slow or dead one didn't.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,23 +11,25 @@ from typing import Final
 from jupiterd.store.bitmap import each, of
 
 MAX_TIMES: Final = 64
-"""Whatever went out more often counts as if it had gone out so often."""
+"""Counts are capped at this number."""
 
 MAX_CHUNKS: Final = 4096
-"""Named at once, however small they are."""
+"""Chunks in one answer at most, however small they are."""
 
 
 class SeedingOrder:
-    """How often each chunk of one artifact went out."""
+    """Counts how often each chunk of one artifact was handed out."""
 
     def __init__(self) -> None:
         self._more_than: list[int] = []
-        """At k: the chunks that went out more than k times; each holds all that follow."""
+        """[k]: bits of the chunks handed out more than k times; each includes all that follow."""
 
     def draw(self, wanted: int, size_of: Callable[[int], int], max_bytes: int) -> list[int]:
-        """Return some of the wanted chunks, in their order, and count them as gone out.
+        """Return some of the wanted chunks, sorted, and count them as handed out.
 
-        They are `max_bytes` together at most; but where any is wanted, there is one.
+        Together they have at most `max_bytes`, but where any is wanted at least one is returned.
+
+        wanted: bit set of chunk numbers; size_of: chunk number -> bytes
         """
         chosen: list[int] = []
         for number in self._by_rarity(wanted):

@@ -1,6 +1,7 @@
-"""What the ledger says that people want to hear of once: verdicts, and what can't go on.
+"""Alerts of single events in the ledger: verdicts, and failures of cycles, runs and data sets.
 
-Owns what is news: nothing that was there when somebody first looked, and nothing for ever. Pure.
+Owns when an event is news: for SHOWN_S after it appears, and never where it was there at the first
+look. Pure.
 Doesn't know alerts' words (`alerts`).
 """
 
@@ -17,7 +18,7 @@ from jupiterd.cluster.ledger.state import State
 from jupiterd.errors import LossDivergedError
 
 SHOWN_S: Final = 3600.0
-"""So long it is news."""
+"""Seconds that an event is news."""
 
 FAILED: Final = "failed"
 """The cause of a failure: its key is of one failure alone."""
@@ -26,7 +27,7 @@ _KINDS = {"cycle": "the cycle", "train": "the training run", "data": "the data s
 
 
 class LedgerNews:
-    """What has turned up in a ledger since the first look at it."""
+    """The events that have appeared in a ledger since the first look at it."""
 
     def __init__(self) -> None:
         self._ledger: str | None = None
@@ -36,7 +37,7 @@ class LedgerNews:
     def look(
         self, now_s: float, ledger: str, found: Iterable[AlertCondition]
     ) -> list[AlertCondition]:
-        """Return what is news; all that another cluster's ledger brings is old."""
+        """Return the conditions that are news; those of another cluster's ledger are old."""
         is_first, self._ledger = ledger != self._ledger, ledger
         seen_s = float("-inf") if is_first else now_s
         by_key = {finding.key: finding for finding in found}

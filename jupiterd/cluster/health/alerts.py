@@ -1,7 +1,8 @@
-"""What people want to be told of even where they don't look: the table of alerts.
+"""The table of alerts: conditions that people are notified of while they don't look.
 
-Owns which there are, when each holds, and for how long it must hold or be over, so that nothing
-flaps. Pure: it is handed the time. Doesn't know who is told, or how (`webhook_sender`).
+Owns the kinds of alert, the condition of each, and how long it must hold, or be over, before it
+counts, so that no alert flaps. Pure: the caller passes the time. Doesn't know who is notified, or
+how (`webhook_sender`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ LEAST_LOW_BYTES: Final = 2 * GIB
 MOST_LOW_BYTES: Final = 20 * GIB
 """A disk is nearly full with 5 % left; on large ones less is enough, on small ones more needed."""
 ENOUGH_AGAIN: Final = 1.25
-"""So many times that must be free before it is over."""
+"""The alert is over once this many times the limit is free."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,9 @@ class Rule:
     """May name {subject} and {detail}."""
     hint: str
     hold_s: float = 0.0
-    """It is raised once it has held for so long without a break."""
+    """Seconds that the condition must hold without a break before the alert is raised."""
     clear_s: float = 0.0
-    """It is over once it hasn't held for so long."""
+    """Seconds without the condition after which the alert is over."""
 
 
 _GONE, _OUT = health.TABLE["node-gone"], health.TABLE["link-out"]
@@ -134,33 +135,33 @@ TABLE: Mapping[str, Rule] = {
         "the numbers behind it: jupiterctl cycle explain",
     ),
 }
-"""Every alert there is, by its code, the gravest first."""
+"""Code -> rule of every alert, the gravest first."""
 
 
 @dataclass(frozen=True)
 class AlertCondition:
-    """Something that holds just now."""
+    """A condition that holds now."""
 
     code: str
     about: str
-    """What it is about, for good: a node's id, a run's; names may change."""
+    """A lasting id of its subject, a node's or a run's; names may change."""
     subject: str
-    """The same as people call it."""
+    """The subject's name for people."""
     detail: str = ""
     cause: str = ""
-    """What tells it from the next of its key; empty where it lasts until it is over."""
+    """Distinguishes successive events of one key; empty for a condition that lasts."""
     is_seen: bool = False
     """People have seen it, as the ledger says of it; see `alarms.dismissals` for all others."""
 
     @property
     def key(self) -> str:
-        """What tells it from all others."""
+        """Its identity among all conditions."""
         return f"{self.code}:{self.about}"
 
 
 @dataclass(frozen=True)
 class Alert:
-    """Something that people are to be told of."""
+    """An alert that people are notified of."""
 
     key: str
     code: str
@@ -168,11 +169,11 @@ class Alert:
     title: str
     hint: str
     since_s: float
-    """When it began to hold."""
+    """When its condition began to hold."""
     about: str = ""
     """As the finding's."""
     is_over: bool = False
-    """It no longer holds, and that is what people are told."""
+    """Its condition no longer holds: this is the notice of the end."""
     cause: str = ""
     is_seen: bool = False
     """As the finding's."""
@@ -181,7 +182,7 @@ class Alert:
 def strain_findings(
     node: NodeId, name: str, load: Load, raised: AbstractSet[str]
 ) -> Iterator[AlertCondition]:
-    """Yield what is wrong with a machine; `raised` are the keys of what was wrong before."""
+    """Yield the conditions of a machine; `raised`: the keys of those that are raised already."""
     disk = AlertCondition("disk-low", node, name, _gib(load.get("disk_free_bytes", 0.0)))
     if _is_low(load, 1.0 if disk.key not in raised else ENOUGH_AGAIN):
         yield disk
@@ -202,25 +203,25 @@ def _gib(size_bytes: float) -> str:
 
 
 class AlertBook:
-    """What is raised, looked at again and again."""
+    """The alerts that are raised; `look` updates them."""
 
     def __init__(self) -> None:
         self._began_s: dict[str, float] = {}
-        """Key -> since when it holds, raised or not."""
+        """Key -> when its condition began to hold, raised or not."""
         self._true_since_s: dict[str, float] = {}
-        """Key of what is raised -> when it held last."""
+        """Key of a raised alert -> when its condition last held."""
         self._raised: dict[str, Alert] = {}
 
     @property
     def raised(self) -> tuple[Alert, ...]:
-        """Everything that is raised, the gravest first."""
+        """All raised alerts, the gravest first."""
         order = list(TABLE)
         return tuple(sorted(self._raised.values(), key=lambda a: (order.index(a.code), a.key)))
 
     def look(
         self, now_s: float, findings: Sequence[AlertCondition]
     ) -> tuple[tuple[Alert, ...], tuple[Alert, ...]]:
-        """Take in all that holds just now; return what is raised by it, and what is over."""
+        """Take the conditions that hold now; return the alerts that begin, and those that end."""
         holding = {finding.key: finding for finding in findings}
         self._began_s = {key: self._began_s.get(key, now_s) for key in holding}
         fresh: list[Alert] = []

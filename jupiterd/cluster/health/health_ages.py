@@ -1,27 +1,27 @@
-"""How long each thing that is wrong has been wrong.
+"""How long each health warning has held.
 
-Owns when each began. Pure: it is handed the time. Doesn't know what is wrong (`health`), or who is
-told. What goes and is back within GRACE_S was never over: a machine that answers for a moment has
-been gone all the while. What comes back later begins anew.
+Owns when each began. Pure: the caller passes the time. Doesn't know the warnings (`health`), or who
+is notified. A warning that returns within GRACE_S counts as never interrupted: a machine that
+answers for a moment was gone all the time. One that returns later starts again at 0.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
 GRACE_S: Final = 30.0
-"""As long as the alert of a machine that is gone outlives its coming back."""
+"""Seconds; as long as the alert of a gone machine stays after its return."""
 
 
 class HealthAges:
-    """Since when everything holds, looked at again and again."""
+    """The start of each warning; `look` updates it."""
 
     def __init__(self) -> None:
         self._began_s: dict[str, float] = {}
         self._last_true_s: dict[str, float] = {}
-        """Key -> when it held last."""
+        """Key -> when the warning last held."""
 
     def look(self, now_s: float, holding: Iterable[str]) -> None:
-        """Take in the keys of all that holds just now."""
+        """Take the keys of all warnings that hold now."""
         self._last_true_s = {
             k: at_s for k, at_s in self._last_true_s.items() if now_s - at_s <= GRACE_S
         }
@@ -31,5 +31,5 @@ class HealthAges:
             self._began_s.setdefault(key, now_s)
 
     def age_s(self, key: str, now_s: float) -> float:
-        """Return for how long it has held; 0 for what nobody has looked at yet."""
+        """Return the seconds that a warning has held; 0 for an unknown key."""
         return max(0.0, now_s - self._began_s.get(key, now_s))

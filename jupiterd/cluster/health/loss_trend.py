@@ -1,7 +1,7 @@
-"""How one training goes, by the steps and losses that are told of it now and then.
+"""The trend of one training, from the steps and losses that it reports.
 
-Owns what counts as a jump of the loss and as standing still. Pure: it is handed the time. Doesn't
-know who is told of either (`alerts`).
+Owns when the loss has jumped and when training stands still. Pure: the caller passes the time.
+Doesn't know who is notified (`alerts`).
 """
 
 from collections import deque
@@ -11,28 +11,28 @@ from typing import Final
 FIRSTS: Final = 3
 """Readings that a training begins with."""
 COMPARED_LOSSES: Final = 50
-"""Losses that are compared with."""
+"""The number of latest losses that a new one is compared with."""
 LEAST: Final = 20
-"""Fewer of them say nothing: at the start a loss falls fast, and varies much."""
+"""With fewer losses nothing is decided: at the start a loss falls fast and varies much."""
 SPREADS: Final = 8.0
-"""So many times the usual spread (median absolute deviation) above the usual loss is a jump."""
+"""A jump is this many median absolute deviations above the median loss."""
 SHARE: Final = 0.15
-"""And at least so much of the usual loss: one that hardly varies may vary a little."""
+"""A jump is also at least this share of the median loss, since a steady loss may vary a little."""
 FAR_ABOVE: Final = 0.2
-"""So much of the loss it began with is far above that."""
+"""A loss is far above the initial one by this share of it."""
 IN_A_ROW: Final = 2
-"""One reading may be an unlucky batch."""
+"""Readings above the limit that make a jump; a single one may be an unlucky batch."""
 
 STALL_S: Final = 120.0
-"""A gang that is stuck is formed anew within seconds; after so long healing hasn't helped."""
+"""Seconds without a step. A stuck gang restarts within seconds; after this long that has failed."""
 STEPS_LONG: Final = 10.0
-"""Of slow steps so many, where that is longer."""
+"""Step times without a step, where that is longer than STALL_S."""
 FIRST_STEP_S: Final = 900.0
 """Until the first step, models are fetched and compiled."""
 
 
 class LossTrend:
-    """One round's training, from its first reading on."""
+    """The losses and step times of one round's training, from its first reading on."""
 
     def __init__(self, now_s: float) -> None:
         self._losses: deque[float] = deque(maxlen=COMPARED_LOSSES)
@@ -43,10 +43,10 @@ class LossTrend:
         self._high = 0
         self._firsts: list[float] = []
         self.usual = 0.0
-        """The loss that the newest was compared with."""
+        """The median loss that the newest was compared with."""
 
     def note(self, now_s: float, step: int, loss: float | None) -> None:
-        """Take in a reading; one of a step that was told already says nothing new."""
+        """Take a reading; one of a step that was reported before is ignored."""
         if step == self._step:
             return
         if self._step is not None and step > self._step:
@@ -57,7 +57,7 @@ class LossTrend:
             self._note_loss(loss)
 
     def _note_loss(self, loss: float) -> None:
-        """Compare it with those before it, then count it among them: a new level becomes usual."""
+        """Compare a loss with those before it, then add it: a lasting level becomes usual."""
         is_high = False
         if len(self._losses) >= LEAST:
             self.usual = median(self._losses)
@@ -92,7 +92,7 @@ class LossTrend:
         return self._losses[-1] if self._losses else None
 
     def stands_still_s(self, now_s: float) -> float | None:
-        """Return for how long no step was done, where that is too long; else None."""
+        """Return the seconds since the last step where they are too many; else None."""
         allowed_s = max(STALL_S, STEPS_LONG * self._step_s) if self._has_moved else FIRST_STEP_S
         still_s = now_s - self._moved_s
         return still_s if still_s > allowed_s else None

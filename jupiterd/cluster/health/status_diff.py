@@ -1,7 +1,7 @@
-"""What changed between two looks at a cluster, as events that people read.
+"""The events between two status documents of a cluster, for people to read.
 
-Pure. Owns the codes, the levels and the words. Doesn't know when it is looked, or what keeps the
-events: it is handed two status documents, each with
+Pure. Owns the codes, the levels and the words. Doesn't know when documents are taken, or what
+stores the events: it compares two status documents, each with
 
     alerts       that were raised, and people haven't dismissed
     runs         the documents of cycles and runs that go on, or did at the look before; by id
@@ -26,13 +26,13 @@ PENDING: Final = "pending"
 """The state of a machine that waits to be let in."""
 
 REPORTED_OTHERWISE: Final = {"node-gone", "node-waits", "no-leader", *alerts.TABLE}
-"""Lines of health that are events of machines, leaders or alerts already."""
+"""Codes of health lines that other events of machines, leaders or alerts report."""
 
 REPORTED_BY_RUNS: Final = {"run-failed", "verdict"}
-"""Alerts of what the run itself tells as it happens."""
+"""Codes of alerts whose events the run reports itself."""
 
 REPORTED_LINE_BY_LINE: Final = {"contradiction", "no-effect"}
-"""Lines of health of which there are several: each is a line of somebody's file."""
+"""Codes of health lines that occur several times: one for each line of a cluster file."""
 
 OVER: Final = {"finished", "failed", "stopped"}
 """States of a run that does nothing more."""
@@ -56,7 +56,7 @@ class Event:
 
 
 def status_changes(before: Document, after: Document) -> Iterator[Event]:
-    """Yield what happened between two status documents; nothing before the first one."""
+    """Yield the events between two status documents; none where there is no first one."""
     if not before:
         return
     yield from _leader(before, after)
@@ -139,7 +139,7 @@ def _alerts(before: Document, after: Document) -> Iterator[Event]:
 
 
 def _dismissals(before: Document, after: Document) -> Iterator[Event]:
-    """Yield what people have dismissed; and of that what is over, though nobody was told so."""
+    """Yield the alerts that people have dismissed, and the end of those, which nobody is sent."""
     were, are = (_keyed(each.get("dismissed")) for each in (before, after))
     for key in _dismissed(before, after):
         yield _event_of_line(are[key], Severity.INFO, f"dismissed: {plain(are[key].get('title'))}")
@@ -170,7 +170,7 @@ def _severity(line: Document) -> Severity:
 
 
 def _runs(before: Document, after: Document) -> Iterator[Event]:
-    """Yield what runs did; another cluster's did it before this node was there."""
+    """Yield the events of runs, but not those from before this node joined their cluster."""
     were: Mapping[str, Document] = before.get("runs") or {}
     if _cluster(before) != _cluster(after):
         return
@@ -184,7 +184,7 @@ def _runs(before: Document, after: Document) -> Iterator[Event]:
 
 
 def _fetches(before: Document, after: Document) -> Iterator[Event]:
-    """Yield which models of the hub begin to be fetched on this machine, or don't any more."""
+    """Yield starts and ends of model downloads from the hub on this machine."""
     were = {row["name"]: row for row in before.get("fetches") or ()}
     for row in after.get("fetches") or ():
         if row["state"] != (were.get(row["name"]) or {}).get("state"):
@@ -275,7 +275,7 @@ def _warnings(document: Document) -> dict[tuple[str, str], Document]:
 
 
 def _about(line: Document) -> str:
-    """Return what tells a line of health from others with its code, whatever its figures are."""
+    """Return what distinguishes a health line from others of its code, without its figures."""
     return plain(
         line.get("title") if line.get("code") in REPORTED_LINE_BY_LINE else line.get("node")
     )

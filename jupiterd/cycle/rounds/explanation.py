@@ -1,6 +1,6 @@
-"""A verdict in plain sentences, for somebody who has never seen one.
+"""Explains a verdict in plain sentences, for a reader who has never seen one.
 
-Owns the words. Pure: it is shown verdict.json, as it was read, and decides nothing.
+Owns the words. Pure: it takes the parsed verdict.json and decides nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,9 +48,9 @@ _NEXT_ASKS = "and the next round asks again."
 
 
 def question_lines(verdict: Document, given: Document) -> list[str]:
-    """Return each question with how it was answered, in one line each.
+    """Return one line for each question, with its outcome.
 
-    given: what was compared, as verdict.json says
+    given: the compared models, from verdict.json
     """
     return [
         f"{question} {_question_text(question, given)} {answer['outcome']}: {answer['reason']}"
@@ -59,7 +59,7 @@ def question_lines(verdict: Document, given: Document) -> list[str]:
 
 
 def explain(document: Document, course: RoundCourse | None = None) -> list[str]:
-    """Return why the verdict was what it was, what would have been needed, and what follows.
+    """Return the reasons of the verdict, what a promotion would have needed, and what follows.
 
     Args:
         document: verdict.json.
@@ -85,7 +85,7 @@ def explain(document: Document, course: RoundCourse | None = None) -> list[str]:
 
 
 def _follows(decision: Decision, given: Document, course: RoundCourse | None) -> str:
-    """Return what a verdict leads to; those of older versions don't say what is generated."""
+    """Return what a verdict leads to; verdicts of older versions don't name the generator."""
     is_silent = not given.get("templates", True)
     if is_silent and decision is Decision.PROMOTE:
         return _WRITES_NOTHING
@@ -210,7 +210,7 @@ def _teaches(document: Document) -> Iterator[str]:
 
 
 def _preferred(document: Document) -> Iterator[str]:
-    """Tell what a judge was worth, and whose answers it preferred."""
+    """Yield how reliable the judge was, and whose answers it preferred."""
     found = document["verdict"]["tie_break"]
     trial, preference = found["trial"], found["preference"]
     if trial is None:
@@ -246,7 +246,7 @@ def _preferred(document: Document) -> Iterator[str]:
 
 
 def _arms(compared: Document, ours: str, theirs: str, document: Document) -> Iterator[str]:
-    """Tell what each pair of small students needs for a byte, and what they were trained on."""
+    """Yield the bits per byte of each pair of small students, and their training text."""
     runs = {(run["arm"], run["seed"]): run for run in document["verdict"].get("proxies", ())}
     first = runs[compared["ours"], compared["seeds"][0]]
     yield (
@@ -260,7 +260,7 @@ def _arms(compared: Document, ours: str, theirs: str, document: Document) -> Ite
 
 
 def _control(document: Document) -> Iterator[str]:
-    """Tell whether this round's synthetic text paid its way, where there was some."""
+    """Yield whether this round's synthetic text helped, where there was any."""
     compared = document["verdict"].get("control")
     share = document["given"].get("synthetic_share")
     wrote = compared is not None or not _is_without_generator(document["given"])

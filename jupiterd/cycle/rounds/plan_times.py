@@ -14,44 +14,44 @@ from jupiterd.cycle.holdout.verdict_check import BYTES_OF_TOKEN
 from jupiterd.cycle.holdout.verdict_forecast import VerdictForecast
 
 START_S = 3.0
-"""Of the worker that does a phase."""
+"""Seconds that a phase's worker takes to start."""
 FORWARD_SHARE = 1 / 3
-"""Of the time of a training step a token takes that is only scored."""
+"""The time to score a token, as a share of the time to train on it."""
 STUDENTS = 2
-"""Models that are scored on the held-out text: the candidate, and what it is compared with."""
+"""Models scored on held-out text: the candidate, and the one that it is compared with."""
 
 GENERAL_TEXT_BYTES = 143_000
 """Of the text that ships with Jupiter, which is scored beside where a model was brought: whether it
 forgets."""
 
 TEXT_COPIES = 3
-"""Documents, cleaned ones and kept ones; packed to about a third each."""
+"""Copies of the text: documents, cleaned and retained ones; each packed to about a third."""
 PACKED_SHARE = 1 / 3
 BYTES_OF_PARAMETER = 12
-"""Of a checkpoint: weights and two moments in fp32."""
+"""Bytes of a checkpoint for each parameter: weights and two moments in fp32."""
 ROUNDS_RETAINED = 2
 CHECKPOINTS_OF_ROUND = 2
 
 
 @dataclass(frozen=True)
 class PhaseTimes:
-    """Of round 1, in seconds; None where nobody knows."""
+    """Seconds of each phase of round 1; None: unknown."""
 
     collect_s: float | None
     filter_s: float | None
     generate_s: float | None
-    """0: nothing is generated in it; None: nobody knows how fast."""
+    """0: the round generates nothing; None: the speed is unknown."""
     train_s: float | None
     judge_s: float | None
     train_all_s: float | None
-    """Of all rounds together."""
+    """Training of all rounds together."""
     is_polite: bool = False
-    """Pages of the web are fetched, which takes so long at the most."""
+    """Web pages are fetched, and the pause between requests makes this an upper bound."""
 
     def all_rounds_s(self, rounds: int) -> float | None:
-        """Return the time of the whole cycle; later rounds collect only what has changed.
+        """Return the seconds of the whole cycle; later rounds collect only what has changed.
 
-        Generating isn't in it where nobody knows how long it takes.
+        Generation isn't included where its speed is unknown.
         """
         each = (self.filter_s, self.judge_s)
         if self.collect_s is None or self.train_all_s is None or None in each:
@@ -62,17 +62,17 @@ class PhaseTimes:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a look at the sources has shown."""
+    """The result of a survey of the sources."""
 
     survey: Survey
     forecast: VerdictForecast
     far_s: float = 0.0
-    """The longest time that politeness towards web sites takes; 0: there are none."""
+    """Seconds at most that pauses between requests to web sites take; 0: no web sites."""
 
 
 @dataclass(frozen=True)
 class Writing:
-    """What is generated in a round, at the most."""
+    """The upper bound of what a round generates."""
 
     samples: int
     tokens: int
@@ -81,13 +81,13 @@ class Writing:
 def phase_times(
     seen: Seen, predicted: Mapping[str, Any], rounds: int, writing: Writing | None = None
 ) -> PhaseTimes:
-    """Return how long each phase may take, of training the steps that are taken in any case.
+    """Return how long each phase may take; training counts the steps that are certain.
 
     Args:
-        seen: of the sources.
-        predicted: what the leader says.
-        rounds: of the cycle.
-        writing: what is generated in round 1; None: nothing.
+        seen: the survey of the sources.
+        predicted: the leader's prediction of speeds.
+        rounds: the number of rounds of the cycle.
+        writing: what round 1 generates; None: nothing.
     """
     survey, forecast, far_s = seen.survey, seen.forecast, seen.far_s
     expected: Mapping[str, Any] = predicted.get("expected") or {}
@@ -109,7 +109,7 @@ def phase_times(
 
 
 def disk_bytes(survey: Survey, parameters: int, rounds: int, vocab_size: int = 0) -> int:
-    """Return about what a cycle leaves on a disk that has all of it.
+    """Return the estimated bytes of a cycle on a disk that stores all of it.
 
     vocab_size: of the model; 0: not known, and none of the largest
     """
@@ -120,7 +120,7 @@ def disk_bytes(survey: Survey, parameters: int, rounds: int, vocab_size: int = 0
 
 
 def least_of(cost: Mapping[str, Any], which: str = "first") -> dict[str, float]:
-    """Return steps and tokens that a round takes whatever the loss does; 0: not known.
+    """Return the steps and tokens that a round takes at least, whatever the loss does; 0: unknown.
 
     which: `first` or `later`
     """
@@ -140,7 +140,7 @@ def _training_s(tokens: float, rate: float) -> float | None:
 
 
 def _writing_s(writing: Writing | None, before: Mapping[str, Any]) -> float | None:
-    """Return how long a round's text takes; None: its writer hasn't written yet.
+    """Return the seconds to generate a round's text; None: no speed was measured yet.
 
     before: what it did in other cycles
     """
@@ -153,7 +153,7 @@ def _writing_s(writing: Writing | None, before: Mapping[str, Any]) -> float | No
 
 
 def _share_read(survey: Survey) -> float:
-    """Return how much of what was found was read; 1 where nothing was counted."""
+    """Return the share of the found bytes that was read; 1 where nothing was counted."""
     read = sum(source.read for source in survey.counted)
     found = sum(source.found for source in survey.counted)
     return read / found if read else 1.0

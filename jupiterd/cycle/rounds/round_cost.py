@@ -12,31 +12,31 @@ from jupiterd.formats import counted, counted_tokens, duration
 
 @dataclass(frozen=True)
 class RoundCost:
-    """One round's training."""
+    """The steps and tokens of one round's training."""
 
     steps: int
     trunk_tokens: int
-    """At the trunk's rate: later rounds go on from there."""
+    """Tokens at the trunk's constant learning rate; later rounds continue from there."""
     branch_tokens: int
-    """While the rate falls: for the candidate alone."""
+    """Tokens while the learning rate decays, for the candidate alone."""
     least_steps: int = 0
     """Where it may take more steps only while held-out loss falls; else as many as `steps`, or 0.
     """
 
     @classmethod
     def of(cls, shape: ModelShape, plan: TrainPlan) -> "RoundCost":
-        """Return what a plan comes to."""
+        """Return the cost of a plan."""
         tokens = plan.batch_sequences * shape.seq_len
         least = plan.least_steps if plan.extends_by_steps else plan.steps
         return cls(plan.steps, plan.trunk_steps * tokens, plan.decay_steps * tokens, least)
 
     @property
     def tokens(self) -> int:
-        """Return all of them."""
+        """Return the tokens of trunk and branch together."""
         return self.trunk_tokens + self.branch_tokens
 
     def to_plain(self, tokens_per_s: float) -> dict[str, Any]:
-        """Return it for programs; a time of None is one that nobody knows."""
+        """Return the JSON fields; a time of None is unknown."""
         return {
             "steps": self.steps,
             "least_steps": self.least_steps or self.steps,
@@ -61,7 +61,7 @@ class RoundCost:
         )
 
     def _part(self, tokens: int) -> str:
-        """Return how many tokens of all, in the unit that these are told in."""
+        """Return a part of the tokens, in the unit of the whole."""
         return counted_tokens(tokens, of=self.tokens).split()[0]
 
 
@@ -73,9 +73,9 @@ class CycleCost:
     first: RoundCost
     later: RoundCost
     tokens_per_s: float
-    """0 where nobody knows."""
+    """0: unknown."""
     has_trunk: bool = True
-    """Later rounds go on with it; islands begin with the last candidate instead."""
+    """Later rounds continue the trunk; False with islands, which start from the last candidate."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -88,7 +88,7 @@ class CycleCost:
         }
 
     def lines(self) -> list[str]:
-        """Return it for people; one round says nothing that isn't said elsewhere."""
+        """Return lines for people; none for a single round, which other lines describe."""
         if self.rounds == 1:
             return []
         after = "goes on with the trunk" if self.has_trunk else "begins with the last candidate"
@@ -101,5 +101,5 @@ class CycleCost:
 
     @property
     def tokens(self) -> int:
-        """What all rounds train on together."""
+        """The tokens of all rounds together."""
         return self.first.tokens + (self.rounds - 1) * self.later.tokens

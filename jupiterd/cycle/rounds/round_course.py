@@ -1,4 +1,4 @@
-"""What a round's training was, and whether a round follows: what a verdict alone doesn't know.
+"""The facts about a round that verdict.json lacks: its training, and whether a round follows.
 
 Pure. Owns the words on too little training. Doesn't know how a verdict is reached.
 """
@@ -11,28 +11,28 @@ from jupiterd.formats import counted
 
 @dataclass(frozen=True)
 class RoundCourse:
-    """One round's training, beside the text that there was to be trained on."""
+    """One round's training, compared with the text that was available."""
 
     cycle: str
-    """As people may call it."""
+    """The cycle's name or short id, as commands take it."""
     is_last: bool
-    """No round follows unless people ask for more."""
+    """No round follows unless a person requests more."""
     steps: int = 0
     tokens: int = 0
-    """Trained on in this round."""
+    """Tokens that this round trained on."""
     text_tokens: int = 0
-    """That there were to be trained on; 0: nobody knows."""
+    """Tokens that were available; 0: unknown."""
     max_steps: int = 0
-    """Of each round, as people asked for it; 0: they didn't."""
+    """The bound on each round's steps that a person set; 0: none."""
 
     @property
     def more_rounds(self) -> str:
-        """Return what gives the cycle more rounds."""
+        """Return the command that adds rounds to the cycle."""
         return f"jupiterctl cycle extend {self.cycle} --rounds N"
 
 
 def short_training_lines(course: RoundCourse) -> Iterator[str]:
-    """Return that bounded steps took less than a pass, and what to type; nothing otherwise."""
+    """Return lines with the remedy where the bound on steps cut training below one pass."""
     if not course.max_steps or not 0 < course.tokens < course.text_tokens:
         return
     passes = course.tokens / course.text_tokens

@@ -27,7 +27,7 @@ _SCALARS = frozenset({str, int, float, bytes, bool, type(None)})
 _NEVER = object()
 
 Key = TypeVar("Key")
-Kept = TypeVar("Kept", bound=Fact)
+RegisteredFact = TypeVar("RegisteredFact", bound=Fact)
 
 
 def canonical_bytes(value: object) -> bytes:
@@ -62,20 +62,20 @@ def fact_hash(fact: Fact) -> str:
     return blake3(canonical_bytes((kind, version, fields))).hexdigest()
 
 
-class Register(Generic[Key, Kept]):
+class Register(Generic[Key, RegisteredFact]):
     """For each key the winner among all facts ever offered."""
 
     def __init__(self, *, greatest_wins: bool) -> None:
         """Settings keep the greatest rank, set facts the least (the first in the order)."""
         self._greatest_wins = greatest_wins
-        self._facts: dict[Key, Kept] = {}
+        self._facts: dict[Key, RegisteredFact] = {}
         self._ranks: dict[Key, Rank] = {}
-        self._told: dict[Key, bytes] = {}
+        self._packed_winners: dict[Key, bytes] = {}
         """What `digest` says of each winner, as far as it was asked since it won."""
         self._digest: bytes | None = None
 
     @property
-    def facts(self) -> Mapping[Key, Kept]:
+    def facts(self) -> Mapping[Key, RegisteredFact]:
         """The winner of each key."""
         return self._facts
 
@@ -87,23 +87,23 @@ class Register(Generic[Key, Kept]):
         """Return the order of the entry that the winner of a key came with."""
         return _order_in(self._ranks[key])
 
-    def offer(self, key: Key, fact: Kept, rank: Rank) -> bool:
+    def offer(self, key: Key, fact: RegisteredFact, rank: Rank) -> bool:
         """Take the fact if it beats what is there; say whether it did."""
         if key in self._facts and not self._beats(fact, rank, key):
             return False
         self._facts[key] = fact
         self._ranks[key] = rank
-        self._told.pop(key, None)
+        self._packed_winners.pop(key, None)
         self._digest = None
         return True
 
-    def _beats(self, fact: Kept, rank: Rank, key: Key) -> bool:
+    def _beats(self, fact: RegisteredFact, rank: Rank, key: Key) -> bool:
         known_rank = self._ranks[key]
         if rank == known_rank:  # two facts of one entry: decided by what they say
             return canonical_bytes(to_wire(fact)) < canonical_bytes(to_wire(self._facts[key]))
         return (rank > known_rank) == self._greatest_wins
 
-    def placed(self) -> Iterator[tuple[Order, Kept]]:
+    def placed(self) -> Iterator[tuple[Order, RegisteredFact]]:
         """Return the winners with the order of their entries: a rank ends in it, whatever else."""
         for key, fact in self._facts.items():
             yield _order_in(self._ranks[key]), fact
@@ -111,10 +111,10 @@ class Register(Generic[Key, Kept]):
     def digest(self) -> bytes:
         """Return BLAKE3 of everything that tells two registers apart, made anew after changes."""
         if self._digest is None:
-            for key in self._facts.keys() - self._told.keys():
+            for key in self._facts.keys() - self._packed_winners.keys():
                 row = [key, self._ranks[key], to_wire(self._facts[key])]
-                self._told[key] = canonical_bytes(row)
-            self._digest = blake3(_packed(sorted(self._told.values()))).digest()
+                self._packed_winners[key] = canonical_bytes(row)
+            self._digest = blake3(_packed(sorted(self._packed_winners.values()))).digest()
         return self._digest
 
 

@@ -28,7 +28,7 @@ from jupiterd.ids import ArtifactId
 WORSE_BY_BPB: Final = 0.02
 """Bits per byte on held-out text; the gate lets no kind of text get worse by more than that."""
 
-_ENDS_KEPT: Final = 2
+_ENDS_RETAINED: Final = 2
 """Ends of each line's trunk that nobody gives up: the last one, and the one it came from."""
 
 
@@ -66,11 +66,11 @@ def trunk_ends(cycle: CycleState) -> frozenset[str]:
     for leaf in cycle.leaves():
         ends: dict[int, str] = {}
         at: CheckpointCommitted | None = leaf.checkpoint
-        while at is not None and len(ends) <= _ENDS_KEPT:
+        while at is not None and len(ends) <= _ENDS_RETAINED:
             if at.on_trunk:
                 ends.setdefault(at.round, at.artifact)
             at = known.get(ArtifactId(at.parent))
-        retained.update([*ends.values()][:_ENDS_KEPT])
+        retained.update([*ends.values()][:_ENDS_RETAINED])
     return frozenset(retained)
 
 

@@ -1,9 +1,11 @@
-"""Which orders a node obeys: those of the leader that it follows, and none of one that is over.
+"""Fencing: a node obeys the leader that it follows, and none whose term is over.
 
-Owns the rules. Doesn't know orders, or what is on disk: whoever obeys saves the new highest first.
+Owns the rules. Doesn't know the orders or the disk: the caller saves the new highest (term,
+attempt) before it obeys.
 
-Groups that didn't see each other may have elected leaders with the same number: a term is a number
-and its leader, so who has obeyed one in it refuses the other until that one takes a higher term.
+Groups that didn't see each other may have elected leaders of the same term number. A term is
+therefore a number and its leader: a node that has obeyed one leader in it refuses the other until
+that one takes a higher term.
 """
 
 from dataclasses import dataclass
@@ -14,9 +16,9 @@ from jupiterd.ids import NodeId, short
 
 
 def is_followed(caller: NodeId, term: int | None, leader: NodeId | None, known_term: int) -> bool:
-    """Say whether a caller that leads in `term` by its own word is whom this node follows.
+    """Say whether this node follows a caller that claims to lead in `term`.
 
-    A term above the highest known is one that its leader hasn't told us of yet.
+    A term above the highest known is one that its leader hasn't announced to us yet.
     """
     return caller == leader and (term is None or term <= known_term)
 
@@ -37,15 +39,15 @@ def check_followed(
 
 @dataclass(frozen=True)
 class Obeyed:
-    """The highest (term, attempt) that a node has obeyed, and who led in that term."""
+    """The highest (term, attempt) that a node has obeyed, and the leader of that term."""
 
     term: int = 0
     attempt: int = 0
     leader: NodeId | None = None
-    """None where nothing was obeyed yet, or by a program that didn't write it down."""
+    """None: no order was obeyed yet, or by a version that didn't record the leader."""
 
     def after(self, leader: NodeId, term: int, attempt: int) -> "Obeyed":
-        """Return the highest once an order is obeyed; attempt 0 is of no gang.
+        """Return the highest (term, attempt) after an order; attempt 0 belongs to no gang.
 
         Raises:
             RefusedError: a higher term or attempt, or another leader in this term, has been obeyed.
@@ -65,7 +67,7 @@ class Obeyed:
 
     @property
     def words(self) -> str:
-        """What people read."""
+        """The text for people."""
         whose = "" if self.leader is None else f" of {short(self.leader)}"
         return f"term {self.term}, attempt {self.attempt}{whose}"
 

@@ -1,8 +1,8 @@
-"""One node's part in its group: who is here and who leads, decided together.
+"""One node's view of its group: which members are alive and who leads, decided together.
 
-Owns what `membership` and `election` tell each other, the heartbeat that says it, and the waking
-from sleep. Doesn't know how a heartbeat travels, what lies on disk beside the term, or what leading
-is for.
+Owns the exchange between `membership` and `election`, the contents of the heartbeat, and the wake
+from sleep. Doesn't know how a heartbeat travels, what else than the term is on disk, or what a
+leader does.
 
 What the shell does with effects, in the order in which they come: persist a term before anything
 after it, then send, then act. Where persisting fails it drops the rest, all but `StepDown`, and
@@ -89,19 +89,19 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Beat:
-    """What a node says of itself: to its leader twice a second, to other followers about once."""
+    """The heartbeat of a node: twice a second to its leader, about once to other followers."""
 
     node: NodeId
     term: int
     leader: NodeId | None
-    """Whom it follows; itself where it leads."""
+    """The leader that it follows; itself where it leads."""
     stability: int = 0
     members_alive: int = 1
     runs_gang: bool = False
     ages_s: Mapping[NodeId, float] = field(default_factory=dict[NodeId, float])
-    """How long since it heard each other member itself."""
+    """Member -> seconds since it heard that member itself."""
     sent_s: float = 0.0
-    """When it said so, by its own clock."""
+    """When it was sent, by the sender's clock."""
     echo_s: float | None = None
     """The last `sent_s` that it has of whom it says this to; None where it never heard it."""
 
@@ -113,7 +113,7 @@ class DeadlinePassed:
 
 @dataclass(frozen=True)
 class PreVoteRequested:
-    """A member wants to lead."""
+    """A member requests a pre-vote."""
 
     node: NodeId
     term: int
@@ -122,7 +122,7 @@ class PreVoteRequested:
 
 @dataclass(frozen=True)
 class AnswerPreVote:
-    """Tell this node whether it may lead, and the highest term known here."""
+    """Answer a node whether it may lead, with the highest term known here."""
 
     node: NodeId
     granted: bool
@@ -151,7 +151,7 @@ Effect = Changed | AnswerPreVote | PersistTerm | RequestPreVote | BecomeLeader |
 
 
 class Presence:
-    """The liveness of the others and the leadership of the group, as one node sees them."""
+    """The liveness of the members and the leadership of the group, as one node sees them."""
 
     def __init__(
         self, self_id: NodeId, term: int, now: float, rng: Uniform, timing: Timing = LAN
@@ -162,13 +162,13 @@ class Presence:
         self._tick_due_at = math.inf
         """When the next tick is due; before the first one nothing is late."""
         self._is_woken = False
-        """The sleep that made the next tick late has been told of."""
+        """The sleep that made the next tick late has been reported."""
         self._waited_s = 0.0
-        """What is heard may have waited so long for our loop; 0 unless it was asleep just now."""
+        """Seconds that a heartbeat may have waited for our loop; 0 unless it just slept."""
         self._stamps: dict[NodeId, float] = {}
         """The `sent_s` of each node's last beat."""
         self._room = MAX_STEP
-        """By so much our term may grow just now by what others tell."""
+        """How far messages of others may raise our term now."""
         self.membership = Membership(self_id, now, timing)
         self.election = Election(self_id, term, now, rng, timing)
 
@@ -201,11 +201,11 @@ class Presence:
         return effects
 
     def believes(self, term: int) -> bool:
-        """Say whether a term that somebody tells is one that this cluster can have come to."""
+        """Say whether this cluster can have reached a term that a message states."""
         return 0 <= term <= min(self.election.term + self._room, MAX_NUMBER)
 
     def wake(self, now: float) -> list[Effect]:
-        """Notice that a tick is overdue by so much that the loop must have been asleep."""
+        """Detect that a tick is so late that the loop must have been asleep."""
         late_s = now - self._tick_due_at
         if self._is_woken or late_s <= self._timing.asleep_s:
             return []
@@ -214,7 +214,7 @@ class Presence:
         return [*self.election.step(now, Woke(late_s))]
 
     def beat(self, now: float, to: NodeId) -> Beat:
-        """Return what this node says of itself to another one just now."""
+        """Return this node's present heartbeat for another node."""
         return Beat(
             node=self._self_id,
             term=self.election.term,

@@ -1,8 +1,8 @@
-"""Which sequences each step trains on, and each rank's part of them.
+"""The sequences of each step, and each rank's part of them.
 
-Owns the way from (step, rank) to a batch of token ids. Doesn't know models, engines or groups. The
-global batch of a step depends on nothing but the manifest, the seed and the cursor: never on the
-ranks.
+Owns the mapping from (step, rank) to a batch of token ids. Doesn't know models, engines or process
+groups. The global batch of a step depends on the manifest, the seed and the cursor alone, never on
+the ranks.
 """
 
 import math
@@ -35,11 +35,11 @@ class RankBatches:
     rank: int = 0
     world_size: int = 1
     documents_apart: bool = False
-    """No token sees another document than its own."""
+    """Attention is confined to a token's own document."""
     first_step: int = 0
-    """The step whose batch stands first in the positions."""
+    """The step whose batch is the first of `positions`."""
     positions: Sequence[Range] | None = None
-    """Of the order, as far as they are trained on; None: all of them."""
+    """Ranges of the shuffled order to train on; None: all of it."""
 
     def through(self, positions: Sequence[Range], first_step: int, batch_sequences: int) -> Self:
         """Return the batches of a stretch of steps from that one on, at these positions alone."""

@@ -1,9 +1,9 @@
-"""A rank whose state is still on its way: it takes part in every step, and catches up.
+"""A rank whose state is still being fetched: it takes part in every step, and catches up.
 
-Owns what such a rank does instead of a step. It gives the others a zero, and keeps the gradients
-that they have summed, until the state of the attempt's first step is there; then it takes the steps
-that it has missed, and has the weights of the others from there on. Doesn't know how the state
-travels (the daemon), or how it is loaded.
+Owns what such a rank does instead of a step. It contributes a zero gradient and stores the summed
+gradients of the others until the state of the attempt's first step arrives. Then it applies the
+stored gradients one after the other, and has the others' weights from there on. Doesn't know how
+the state travels (the daemon), or how it is loaded.
 """
 
 import time
@@ -28,7 +28,7 @@ WAIT_S = 6.0
 
 
 class Delivery(Protocol):
-    """Where the state comes in."""
+    """Delivers the folder of the state."""
 
     def arrived(self, name: str, wait_s: float = 0.0) -> Path | None:
         """Return the folder of a late input, waiting so long for it; None: it isn't there yet.
@@ -40,7 +40,7 @@ class Delivery(Protocol):
 
 
 class CatchUpRank:
-    """What one rank has missed, until it has caught up; one that was there in time never uses it.
+    """Stores the steps that one rank has missed until it has caught up.
 
     load: fills the engine with the state in a folder
     """
@@ -60,7 +60,7 @@ class CatchUpRank:
         self._most_missed: int | None = None
         self._began_s = time.monotonic()
         self.is_here = not is_late
-        """It has the weights of the others."""
+        """It has the others' weights."""
 
     def step(self, batch: Sequence[MicroBatch], learning_rate: float) -> tuple[float, float]:
         """Take part in a step without a share in it; see `TrainingEngine.step`.

@@ -1,6 +1,6 @@
-"""One rank's watch over the loss on development text: when it is measured, and what follows.
+"""Measures one rank's loss on development text, and decides by it when training ends.
 
-Owns the present `Horizon`, and that the best weights are written down. Doesn't know the rules
+Owns the present `Horizon` and the storing of the best weights. Doesn't know the rules
 (`cycle.training.horizon`), or how a loss is computed (`validation`). All ranks measure after the
 same steps, get the same number, and so decide the same.
 """
@@ -19,7 +19,7 @@ from jupiterd.workers.training_engine import TrainingEngine
 
 
 class HeldOutMonitor:
-    """The watch of one rank in one attempt."""
+    """The monitor of one rank in one attempt."""
 
     def __init__(
         self,
@@ -43,30 +43,30 @@ class HeldOutMonitor:
         self._interval = measure_interval(plan.steps, plan.batch_sequences, scored)
         self.horizon = horizon
         self.report_busy: Callable[[int], None] = lambda _: None
-        """Called with the steps that are done, before text is scored after them."""
+        """Called with the number of finished steps before text is scored after them."""
         self._best_before = _best_step(horizon)
 
     @property
     def end_step(self) -> int:
-        """Return where training ends, as far as it is decided."""
+        """Return the number of the last step, as far as it is decided."""
         return end_step(self._plan, self.horizon)
 
     def expected_steps(self, step: int) -> int:
-        """Return how many steps are shown to people as all of them."""
+        """Return the total of steps that progress shows."""
         return expected_steps(self._plan, self.horizon, step)
 
     @property
     def schedule(self) -> Schedule:
-        """Return the learning rate's curve, as far as it is decided."""
+        """Return the learning rate schedule, as far as it is decided."""
         return schedule(self._plan, self.horizon)
 
     def arrived(self, step: int, checkpoint: Path) -> None:
-        """Take up the best weights of a state that this rank began without."""
+        """Adopt the best weights of a state that arrived after this rank began."""
         if self._best is not None:
             self._best.go_on(self._best_before, step, checkpoint)
 
     def best_file(self, step: int) -> Path | None:
-        """Return where the best weights lie, where they aren't those of the step, and are here."""
+        """Return the file of the best weights; None: the step's are, or they aren't here."""
         return None if self._best is None else self._best.file(_best_step(self.horizon), step)
 
     def lacks_best(self, step: int) -> bool:
@@ -94,7 +94,7 @@ class HeldOutMonitor:
         return shares_among(self._plan.batch_sequences, (True,) * ranks)
 
     def begin(self, step: int) -> None:
-        """Measure what whoever wrote the state of this step hadn't come to, but was to."""
+        """Measure the loss that was due after this step and that its writer didn't measure."""
         if step and self.horizon.step < step and self._is_due(step):
             self._measured(step, self._equal_shares(), is_whole=True)
 
@@ -127,5 +127,5 @@ class HeldOutMonitor:
 
 
 def _best_step(horizon: Horizon) -> int | None:
-    """Return after which step the weights are the best, 0: as they were given; None: unknown."""
+    """Return the step with the best weights; 0: the initial ones; None: unknown."""
     return horizon.best_step if horizon.has_best else None

@@ -1,7 +1,7 @@
-"""Training on MLX: one rank's model and optimizer, and its step.
+"""The training engine on MLX: one rank's model, optimizer and step.
 
-Owns what MLX computes; the model is mlx-lm's. Doesn't know files, the daemon, or how the ranks met
-(`ring`).
+Owns what MLX computes; the model is mlx-lm's. Doesn't know files, the daemon, or the rendezvous of
+ranks (`ring`).
 
 The loss is the mean cross-entropy over the tokens of the global batch, however many ranks and micro
 batches share it: each micro batch's sum is divided by the global number of tokens, and the ranks'
@@ -40,10 +40,10 @@ from jupiterd.workers.training_engine import (
 )
 
 CLIP_EPSILON = 1e-6
-"""What torch adds to a gradient's length before it divides by it."""
+"""What torch adds to a gradient's norm before it divides by it."""
 
 AHEAD_BYTES = 256 << 20
-"""What MLX may always allocate ahead: tiny models need nothing else, and mustn't wait."""
+"""Bytes that MLX may always allocate ahead: tiny models need no more, and mustn't wait."""
 
 
 class MlxTrainingEngine:
@@ -73,15 +73,15 @@ class MlxTrainingEngine:
         self.load_weights(first_weights(self._model.shapes, plan.seed))
 
     def memory_used_bytes(self) -> int:
-        """Return how much of a GPU's memory is in use; 0 for a CPU."""
+        """Return the bytes of GPU memory in use; 0 for a CPU."""
         return mx.get_active_memory() if self.gpus else 0
 
     def weights(self) -> Tensors:
-        """Return a copy of the weights as they are now, tied ones once."""
+        """Return a copy of the weights; tied ones appear once."""
         return _arrays(self._parameters)
 
     def load_weights(self, weights: Tensors) -> None:
-        """Take over weights of the same names and shapes."""
+        """Replace the weights by others of the same names and shapes."""
         self._replace({name: mx.array(weights[name]) for name in self._model.shapes})
 
     def exact_weights(self) -> Tensors:
@@ -89,16 +89,16 @@ class MlxTrainingEngine:
         return self.weights()
 
     def load_exact(self, weights: Tensors) -> None:
-        """Take over weights as they are."""
+        """Replace the weights; none is rounded."""
         self.load_weights(weights)
 
     def moments(self) -> Tensors:
-        """Return a copy of what the optimizer keeps: zeros before the first step."""
+        """Return a copy of the optimizer's state: zeros before the first step."""
         none_yet = self._optimizer.none_yet(self._parameters)
         return _arrays({**none_yet, **self._optimizer.moments})
 
     def load_moments(self, moments: Tensors, step: int) -> None:
-        """Go on with moments as they were after `step` steps."""
+        """Replace the optimizer's state by that after `step` steps."""
         self._optimizer.steps = step
         self._optimizer.moments = {name: mx.array(values) for name, values in moments.items()}
 
@@ -107,10 +107,10 @@ class MlxTrainingEngine:
         return ""
 
     def load_random_state(self, state: str) -> None:
-        """Ignore what torch left."""
+        """Ignore a state that torch wrote."""
 
     def begin(self, *, has_same_weights: bool) -> None:
-        """Take over rank 0's weights, where they may differ: sharing them takes a while."""
+        """Copy rank 0's weights to all ranks where they may differ: the copy takes a while."""
         if not has_same_weights and not self._ring.is_same(
             digest(self.weights()), "compares its weights"
         ):
@@ -124,7 +124,7 @@ class MlxTrainingEngine:
         return share, self.take_step(learning_rate)
 
     def sum_gradients(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> float:
-        """Hold the mean of all ranks' gradients; return this rank's part of the loss."""
+        """Store the mean of all ranks' gradients; return this rank's part of the loss."""
         began_s = time.perf_counter()
         share, gradients = self._accumulate(micro_batches)
         if not counts:
@@ -135,7 +135,7 @@ class MlxTrainingEngine:
         return share
 
     def take_step(self, learning_rate: float) -> float:
-        """Update the weights by the gradients that are held; return their length."""
+        """Update the weights by the stored gradients; return their norm."""
         shared, self._shared = self._shared, {}
         norm = length(shared)
         if not math.isfinite(norm):
@@ -146,22 +146,22 @@ class MlxTrainingEngine:
         return norm
 
     def _trained(self, gradients: dict[str, mx.array]) -> dict[str, mx.array]:
-        """Return the gradients of what is trained, and let go of all others."""
+        """Return the gradients of the trained parameters, and free all others."""
         for name in self._model.frozen:
             gradients.pop(name, None)
         return gradients
 
     def take_gradients(self) -> Gradients:
-        """Return the gradients that are held, and hold none."""
+        """Remove and return the stored gradients."""
         shared, self._shared = self._shared, {}
         return shared
 
     def put_gradients(self, gradients: Gradients) -> None:
-        """Hold gradients that were taken again."""
+        """Store gradients that `take_gradients` returned."""
         self._shared = dict(gradients)
 
     def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
-        """Return the sum of the cross-entropies, without learning."""
+        """Return the summed cross-entropy in nats, without an update."""
         found = sum(
             float(self._model.loss(self._parameters, *self._arrays(batch)))
             for batch in micro_batches
@@ -170,12 +170,12 @@ class MlxTrainingEngine:
         return found
 
     def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
-        """Return what the model says after a sequence, in fp32, with these weights."""
+        """Return the logits [vocabulary] after a sequence, in fp32, with these weights."""
         given = {name: mx.array(weights[name]) for name in self._model.shapes}
         return np.array(self._model.last_logits(given, self._ids(tokens[None])))
 
     def gather(self, values: Sequence[float]) -> Rows:
-        """Return what each rank has given, the same on all of them."""
+        """All-gather the values: [ranks][values], equal on all ranks."""
         return self._ring.gather(values)
 
     def _accumulate(self, micro_batches: Sequence[MicroBatch]) -> tuple[float, Any]:

@@ -1,6 +1,6 @@
-"""Training on torch: one rank's model and optimizer, and its step.
+"""The training engine on torch: one rank's model, optimizer and step.
 
-Owns what torch computes. Doesn't know files, the daemon, or how the ranks met (`group`).
+Owns what torch computes. Doesn't know files, the daemon, or the rendezvous of ranks (`group`).
 
 The loss is the mean cross-entropy over the tokens of the global batch, however many ranks and micro
 batches share it: each micro batch's sum is divided by the global number of tokens, and the ranks'
@@ -49,11 +49,11 @@ from jupiterd.workers.training_engine import (
 _TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 CLIP_EPSILON = 1e-6
-"""What torch adds to a gradient's length before it divides by it."""
+"""What torch adds to a gradient's norm before it divides by it."""
 
 
 class LossModel(nn.Module):
-    """A model and its loss, as one module: what torch wraps to share gradients."""
+    """A model and its loss as one module, which DistributedDataParallel wraps."""
 
     def __init__(self, model: nn.Module, options: ResolvedOptions, device: str) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class LossModel(nn.Module):
         documents: Tensor | None = None,
         counted: Tensor | None = None,
     ) -> float:
-        """Return the same sum, computed as it is written: no kernel is compiled for that."""
+        """Return the same sum without compiled kernels."""
         model = cast("CausalModel", self.model)
         bounds = None if documents is None else model.bounds(documents)
         with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
@@ -106,7 +106,7 @@ class LossModel(nn.Module):
         return float(loss_alone(hidden, model.output_weight, wanted, self._compute)) * weight
 
     def _loss_by_parts(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum, by the model's own output step; a part's logits are computed twice."""
+        """Return the sum over parts of the logits, to save memory; each part is computed twice."""
         model = cast("CausalModel", self.model)
         tokens = logit_chunk_tokens(len(model.output_weight))
         parts = zip(hidden.split(tokens), targets.split(tokens), strict=True)
@@ -155,37 +155,37 @@ class TorchEngine:
         self.config = cast("CausalModel", self._model).config
 
     def memory_used_bytes(self) -> int:
-        """Return how much of a GPU's memory is in use; 0 for a CPU."""
+        """Return the bytes of GPU memory in use; 0 for a CPU."""
         return torch.cuda.memory_allocated(self.device) if self.gpus else 0
 
     def weights(self) -> Tensors:
-        """Return the weights as they are now, tied ones once."""
+        """Return the weights; tied ones appear once."""
         return _arrays(self._parameters)
 
     def load_weights(self, weights: Tensors) -> None:
-        """Take over weights of the same names and shapes."""
+        """Replace the weights by others of the same names and shapes."""
         with torch.no_grad():
             for name, parameter in self._parameters.items():
                 parameter.copy_(torch.from_numpy(weights[name]))
 
     def exact_weights(self) -> Tensors:
-        """Return the weights with what rounding to bf16 has lost of them."""
+        """Return the weights plus what rounding to bf16 lost of them."""
         return _arrays(self._optimizer.exact_weights())
 
     def load_exact(self, weights: Tensors) -> None:
-        """Take over weights, and keep what rounding to bf16 loses of them."""
+        """Replace the weights, and store what rounding to bf16 loses of them."""
         self.load_weights(weights)
         self._optimizer.keep_lost({n: torch.from_numpy(values) for n, values in weights.items()})
 
     def moments(self) -> Tensors:
-        """Return what the optimizer keeps; zeros before the first step."""
+        """Return the optimizer's state; zeros before the first step."""
         found = _arrays(self._optimizer.moments())
         if self._scale.is_on:
             return {**found, LOSS_SCALE: np.array(self._scale.state(), dtype=np.float32)}
         return found
 
     def load_moments(self, moments: Tensors, step: int) -> None:
-        """Go on with moments as they were after `step` steps."""
+        """Replace the optimizer's state by that after `step` steps."""
         if LOSS_SCALE in moments:
             self._scale.load(moments[LOSS_SCALE].tolist())
         tensors = {name: torch.from_numpy(values) for name, values in moments.items()}
@@ -196,14 +196,14 @@ class TorchEngine:
         return bytes(torch.get_rng_state().tolist()).hex()
 
     def load_random_state(self, state: str) -> None:
-        """Take over the state of a CPU generator; MLX writes none."""
+        """Restore the state of torch's CPU generator; checkpoints of MLX have none."""
         if state:
             torch.set_rng_state(torch.frombuffer(bytearray.fromhex(state), dtype=torch.uint8))
 
     def begin(self, *, has_same_weights: bool) -> None:
-        """Wrap the model, which sends rank 0's weights to all where they may differ.
+        """Wrap the model, which sends rank 0's weights to all ranks where they may differ.
 
-        Where one rank computes in fp16, all scale alike: their gradients are added up.
+        Where one rank computes in fp16, all scale their losses alike, since gradients are summed.
         """
         self._loss = self._group.join(self._loss, has_same_weights=has_same_weights)
         if any(scales for (scales,) in self._group.gather([float(self.options.scaler)])):
@@ -224,7 +224,7 @@ class TorchEngine:
         return float(self._accumulate(micro_batches, counts=counts))
 
     def take_step(self, learning_rate: float) -> float:
-        """Update the weights by the gradients in the parameters; return their length."""
+        """Update the weights by the gradients in the parameters; return the gradients' norm."""
         norm = self._length() / self._scale.factor
         if math.isfinite(norm):
             self._shorten(norm)
@@ -239,7 +239,7 @@ class TorchEngine:
         return norm if math.isfinite(norm) else math.nan
 
     def take_gradients(self) -> Gradients:
-        """Return the gradients in the parameters, and leave none there."""
+        """Remove and return the gradients in the parameters."""
         found = {
             name: parameter.grad.detach().to("cpu", copy=True)
             for name, parameter in self._parameters.items()
@@ -249,7 +249,7 @@ class TorchEngine:
         return found
 
     def put_gradients(self, gradients: Gradients) -> None:
-        """Lay gradients that were taken into the parameters again."""
+        """Put gradients that were taken back into the parameters."""
         for name, gradient in gradients.items():
             parameter = self._parameters[name]
             if parameter.grad is None:
@@ -258,7 +258,7 @@ class TorchEngine:
                 parameter.grad.copy_(gradient)
 
     def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
-        """Return the sum of the cross-entropies, without learning, and without dropout."""
+        """Return the summed cross-entropy in nats, without an update and without dropout."""
         self._model.eval()
         try:
             return sum(self._scored.nats(*self._tensors(batch)) for batch in micro_batches)
@@ -267,13 +267,13 @@ class TorchEngine:
 
     @torch.no_grad()
     def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
-        """Return what the model says after a sequence, in fp32, with these weights."""
+        """Return the logits [vocabulary] after a sequence, in fp32, with these weights."""
         given = {name: torch.from_numpy(weights[name]).to(self.device) for name in weights}
         with without_flash(self._model):
             return last_logits(self._model, self._ids(tokens[None]), given).cpu().numpy()
 
     def gather(self, values: Sequence[float]) -> Rows:
-        """Return what each rank has given, the same on all of them."""
+        """All-gather the values: [ranks][values], equal on all ranks."""
         return self._group.gather(values)
 
     def _accumulate(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> Tensor:
@@ -291,7 +291,7 @@ class TorchEngine:
 
     @contextmanager
     def _giving_zeros(self) -> Generator[None]:
-        """Let a backward pass give zeros, whatever it comes to: infinity times zero isn't zero."""
+        """Make a backward pass yield exact zeros: a factor of 0 would leave infinity times zero."""
         trained = [p for p in self._parameters.values() if p.requires_grad]
         hooks = [parameter.register_hook(torch.zeros_like) for parameter in trained]
         yield

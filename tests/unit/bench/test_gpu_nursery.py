@@ -1,13 +1,18 @@
 """What `make gpu-check` says of a nursery that forks, and of one that can't."""
 
+from pathlib import Path
+
 import pytest
 
 from jupiterd.errors import WorkFailedError
 from jupiterd.processes import forkserver
+from jupiterd.processes.environment import worker_environment
+from tests.bench.gpu import nursery
 from tests.bench.gpu.nursery import rows
 
 pytestmark = pytest.mark.skipif(not forkserver.CAN_FORK, reason="workers are forked on Linux alone")
 
+ROOT = Path(__file__).resolve().parents[3]
 REASON = "the nursery can't fork: it has 17 threads"
 
 
@@ -15,6 +20,8 @@ REASON = "the nursery can't fork: it has 17 threads"
 def light(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the nursery import no engine: it costs seconds."""
     monkeypatch.setattr(forkserver, "MODULE", "tests.support.processes.light_nursery")
+    environment = {**worker_environment("train", {"engine": "torch"}), "PYTHONPATH": str(ROOT)}
+    monkeypatch.setattr(nursery, "worker_environment", lambda *_: environment)
 
 
 def test_the_seconds_to_a_fork_are_told() -> None:

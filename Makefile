@@ -3,8 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# One process more than there are cores: many tests wait for a daemon, a timer or a socket.
-PYTEST := $(BIN)/python -m pytest -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadgroup --no-loadscope-reorder --durations 10
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 10
 NEXT = printf 'Jupiter is installed in %s. Next: make demo, or type\n  export PATH="$$PWD/%s:$$PATH"\n  jupiterd --local\nand in another terminal: jupiterctl status\n' '$(VENV)' '$(BIN)'
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 

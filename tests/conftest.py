@@ -64,9 +64,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Have one for each core that computes, and some for tests with daemons, which wait a lot."""
-    with_daemons = cores() if leaves_out_full(config) else 2 * cores()
-    return min(cores() + with_daemons, MAX_WORKERS)
+    """Have one for each core that computes, and half as many for tests with daemons, which wait.
+
+    With more of them, on two cores, each process's reading of all modules cost more than it saved.
+    """
+    return min(cores() + max(1, cores() // 2), MAX_WORKERS)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedule:
@@ -132,11 +134,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def wants_full_alone(config: pytest.Config) -> bool:
     """Say whether `full` tests alone are wanted, which most tests with daemons are."""
     return str(config.getoption("markexpr", "")).startswith("full and ")
-
-
-def leaves_out_full(config: pytest.Config) -> bool:
-    """Say whether `full` tests, which most tests with daemons are, are left out."""
-    return "not full" in str(config.getoption("markexpr", ""))
 
 
 def cores() -> int:

@@ -31,6 +31,22 @@ class Schedule(LoadGroupScheduling):
         super().__init__(config, log)
         self._computing = {f"gw{number}" for number in range(computing)}
 
+    def mark_test_complete(
+        self, node: WorkerController, item_index: int, duration: float = 0
+    ) -> None:
+        """Forget a unit of tests once all of it is run.
+
+        Whatever a process was ever given is looked through after each test: with ten thousand of
+        them that took seconds of a core.
+        """
+        given = self.assigned_work[node]
+        unit = self._split_scope(self.registered_collections[node][item_index])
+        if unit not in given:  # one test may be reported in several parts
+            return
+        super().mark_test_complete(node, item_index, duration)
+        if all(given[unit].values()):
+            del given[unit]
+
     def _assign_work_unit(self, node: WorkerController) -> None:
         if node.gateway.id in self._computing:
             self._begin_with_one_that_computes()

@@ -259,7 +259,7 @@ async def test_whoever_cannot_be_reached_is_asked_for_anew_and_heard_again() -> 
         announced.doubted = frozenset({seen})
         while record.created <= heard_ms + 1000:
             discovery._query_again()
-            await asyncio.sleep(0.3)  # answers to the same question are a second apart
+            await asyncio.sleep(0.05)  # answers to the same question are a second apart
             record = zeroconf.zeroconf.cache.get_by_details(other._instance, 33, 1)
             assert record is not None
     await other.close()

@@ -1,8 +1,9 @@
 """Each process of a run begins with modules of its own."""
 
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,8 +13,19 @@ from tests.support.reading import own_part, read
 FILES = [Path(f"test_{number}.py") for number in range(10)]
 
 
+@dataclass(frozen=True)
+class Worker:
+    """As much of the configuration as a process of several has."""
+
+    workerinput: Mapping[str, str | int]
+
+
+class Alone:
+    """The configuration of a process that is the only one."""
+
+
 def process(number: int, count: int) -> Any:
-    return SimpleNamespace(workerinput={"workerid": f"gw{number}", "workercount": count})
+    return Worker({"workerid": f"gw{number}", "workercount": count})
 
 
 def test_all_modules_are_begun_with_and_none_by_two() -> None:
@@ -23,7 +35,7 @@ def test_all_modules_are_begun_with_and_none_by_two() -> None:
 
 
 def test_the_only_process_reads_as_it_collects() -> None:
-    alone: Any = SimpleNamespace()
+    alone: Any = Alone()
     assert own_part(FILES, alone) == []
 
 

@@ -1,8 +1,7 @@
 """Tests that compute run beside tests that wait for daemons."""
 
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from xdist.remote import Producer
 
@@ -12,10 +11,29 @@ DAEMONS = [f"tests/e2e/cycle/test_a.py::test_{number}" for number in range(4)]
 COMPUTING = [f"tests/unit/test_b.py::test_{number}" for number in range(4)]
 ALL = DAEMONS + COMPUTING
 
-CONFIG: Any = SimpleNamespace(
-    getvalue=lambda _name: ["popen"] * 2,  # pyright: ignore[reportUnknownLambdaType]
-    option=SimpleNamespace(loadscopereorder=False),
-)
+
+@dataclass(frozen=True)
+class Options:
+    """As much of the command line as a schedule reads."""
+
+    loadscopereorder: bool = False
+
+
+class Config:
+    """As much of pytest's configuration as a schedule reads."""
+
+    option: Final = Options()
+
+    def getvalue(self, _name: str) -> list[str]:
+        """Return one specification for each process of the run."""
+        return ["popen"] * 2
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """Where a process is reached."""
+
+    id: str
 
 
 @dataclass(eq=False)
@@ -27,8 +45,8 @@ class Process:
     shutting_down: bool = False
 
     @property
-    def gateway(self) -> SimpleNamespace:
-        return SimpleNamespace(id=self.name)
+    def gateway(self) -> Gateway:
+        return Gateway(self.name)
 
     def send_runtest_some(self, indices: list[int]) -> None:
         self.given += [ALL[index] for index in indices]
@@ -68,9 +86,32 @@ def test_who_finds_none_that_computes_helps_with_the_others() -> None:
     assert set(computing.given) & set(DAEMONS[2:])
 
 
+def test_what_has_been_run_is_looked_through_no_more_and_none_is_run_twice() -> None:
+    schedule, *processes = scheduled()
+    ended: set[str] = set()
+    while not schedule.tests_finished:
+        for process in processes:
+            for done in [test for test in process.given if test not in ended]:
+                schedule.mark_test_complete(process, ALL.index(done))  # pyright: ignore[reportArgumentType]
+                ended.add(done)
+                left = [unit for units in schedule.assigned_work.values() for unit in units]
+                assert not ended & set(left)
+    assert ended == set(ALL)
+    assert sorted(test for process in processes for test in process.given) == sorted(ALL)
+    assert not schedule.has_pending
+
+
+def test_a_test_that_is_reported_in_parts_counts_once() -> None:
+    schedule, computing, _ = scheduled()
+    for _part in range(2):
+        schedule.mark_test_complete(computing, ALL.index(COMPUTING[0]))  # pyright: ignore[reportArgumentType]
+    assert computing.given == COMPUTING[:3]
+
+
 def scheduled() -> tuple[Schedule, Process, Process]:
     """Return the schedule of two processes, of which the first computes, and both."""
-    schedule = Schedule(CONFIG, Producer("schedule", enabled=False), 1)
+    config: Any = Config()
+    schedule = Schedule(config, Producer("schedule", enabled=False), 1)
     both = Process("gw0"), Process("gw1")
     nodes: Any = both
     for node in nodes:

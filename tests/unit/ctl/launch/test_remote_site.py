@@ -17,6 +17,8 @@ from jupiterd.processes.script_plan import MachinePart, RankOrder, ScriptOrder
 from jupiterd.processes.scripts.events import Ended
 from jupiterd.rpc import script_pb2
 
+pytestmark = pytest.mark.looptime  # nothing here lasts but by the clock of the loop
+
 TIMEOUT_S = 5.0
 PLACE: dict[str, Any] = {
     "node": "22", "name": "cellar", "host": "192.0.2.1", "interface": "eth0", "processes": 1,

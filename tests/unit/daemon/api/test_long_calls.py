@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +17,14 @@ from jupiterd.protocol.commands.check_commands import CheckLinks
 from tests.support.daemon.two_nodes import TIMEOUT_S, serving, unite
 
 SHORT_S = 0.2
+
+
+@dataclass(frozen=True)
+class Elected:
+    """An election that has come to its end."""
+
+    leader: NodeId
+
 
 Call = Callable[[Node, NodeId], Awaitable[object]]
 
@@ -52,7 +60,7 @@ async def test_a_call_that_may_last_comes_to_its_end(
         monkeypatch.setattr(other.gang_holder, "end", lambda *_: last(None))
         monkeypatch.setattr(other.commands, "execute_here", lambda *_: last({}))
         monkeypatch.setattr(other.link_measurement, "paths_to", lambda *_: last([]))
-        leads = property(lambda _: SimpleNamespace(leader=there))
+        leads = property(lambda _: Elected(there))
         monkeypatch.setattr(HeartbeatLoop, "election", leads)
         calling = asyncio.ensure_future(call(one, there))
         await asyncio.wait_for(has_come.wait(), TIMEOUT_S)

@@ -1,9 +1,9 @@
 """What is recorded of a cycle that is asked for, and what it is said to come to."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -34,7 +34,7 @@ from jupiterd.errors import NotFoundError, TooLargeForDeviceError, UsageError
 from jupiterd.ids import CycleId, NodeId
 from jupiterd.locations import config_folder
 from jupiterd.protocol.commands.cycle_commands import StartCycle
-from tests.support.cluster.building import founded_ledger
+from tests.support.cluster.building import founded_ledger, started
 from tests.support.daemon.term_parts import FakeTerm, services_of
 from tests.unit.daemon.commands.test_train_commands import leads
 from tests.unit.daemon.cycles.test_train_phase import packed
@@ -111,11 +111,8 @@ def test_a_cycle_that_is_to_be_encrypted_says_so_and_sums_over_no_nccl(
     settings, _ = asked(monkeypatch, gang_encryption="on")
     assert settings["gang_encryption"] == "on"
     assert "gang_encryption" not in asked(monkeypatch)[0], "older builds wouldn't know it"
-    started: Any = SimpleNamespace(settings=settings)
-    state: Any = SimpleNamespace(training=None, started=started, attempts_closed={})
-    assert nccl_failure(state) == "NCCL goes through no tunnel"
-    started.settings = {}
-    assert nccl_failure(state) == ""
+    assert nccl_failure(cycle_with(settings)) == "NCCL goes through no tunnel"
+    assert nccl_failure(cycle_with({})) == ""
 
 
 def test_what_is_said_of_the_training_is_recorded_with_the_cycle(
@@ -185,6 +182,13 @@ def test_a_speed_that_is_known_gives_each_round_its_time() -> None:
     assert cost.to_plain()["later"]["eta_s"] == 460.0
     assert cost.lines()[1].startswith("Each later round begins with the last candidate: 460 steps")
     assert "0.47 million tokens, 7 min 40 s: trunk" in cost.lines()[1]
+
+
+def cycle_with(settings: Mapping[str, Any]) -> CycleState:
+    """Return a cycle that was asked for with these settings."""
+    state = CycleState()
+    state.apply(replace(started(), settings=dict(settings)), (1, A, "u", 1))
+    return state
 
 
 def knowing(state: CycleState, cycle: CycleId) -> TermServices:

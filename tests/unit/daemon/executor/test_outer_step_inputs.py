@@ -181,10 +181,10 @@ async def test_a_full_disk_is_told_as_one_and_no_way_is_fetched_any_more(
     monkeypatch.setattr(outer_step_inputs, "UNREACHABLE_S", 0.1)
     one, _ = two
     pseudo_gradients = (ArtifactId("7" * 64), ArtifactId("8" * 64))
-    asked: list[ArtifactId] = []
+    fetching: dict[ArtifactId, asyncio.Task[object] | None] = {}
 
     async def ensure(pseudo_gradient: ArtifactId) -> Path:
-        asked.append(pseudo_gradient)
+        fetching[pseudo_gradient] = asyncio.current_task()
         if pseudo_gradient == pseudo_gradients[0]:
             raise DiskFullError("no room for a way")
         raise PeerUnreachableError("it is broken off, again and again")
@@ -193,9 +193,8 @@ async def test_a_full_disk_is_told_as_one_and_no_way_is_fetched_any_more(
     step = replace(merging(pseudo_gradients[0]), pseudo_gradients=pseudo_gradients)
     await one.replica.append(1, [BEGINNING, step])
     assert await missing(one, ROOT) == "the outer step is missing: no room for a way"
-    asked.clear()
-    await asyncio.sleep(0.05)
-    assert not asked
+    assert fetching.keys() == set(pseudo_gradients)
+    await until(lambda: all(task is not None and task.done() for task in fetching.values()))
 
 
 async def test_ways_are_waited_for_no_longer_than_their_line_counts(two: tuple[Node, Node]) -> None:

@@ -1,20 +1,20 @@
 """A round's steps follow what was packed, and are the same whoever reads the ledger."""
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted, ManifestFrozen, WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleFact
 from jupiterd.cluster.ledger.state import State
+from jupiterd.cluster.planning.engines import TORCH, EngineChoice
 from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.cycle.training.plan import TrainPlan, parse_model
 from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
 from jupiterd.daemon.gangs.trained_round import TrainedRound
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.work_events import (
     CheckpointStored,
@@ -132,11 +132,16 @@ def test_each_rank_of_a_rounds_islands_has_a_sequence_of_a_small_step(
         assert plan.batch_sequences == sequences
 
 
+def launched(attempt: int, from_checkpoint: str = "", from_step: int = 0) -> GangPlan:
+    choice = EngineChoice(TORCH, (NODES[0],), "", "gloo")
+    return GangPlan(attempt, choice, from_checkpoint, from_step, 0.0, micro_batches=(4,))
+
+
 def recorded(step: int, horizon: Horizon) -> CheckpointCommitted:
     """What a leader records of a checkpoint of round 1."""
     facts = [BEGUN, *packed(1, 80)]
     term = FakeTerm(state=state_of(*facts))
-    launch: Any = SimpleNamespace(attempt=1, from_checkpoint="")
+    launch = launched(attempt=1)
     made = CheckpointStored(
         TRAINED, TrainingProgress(step, step * 1024, step * 4, 3.0, horizon.to_plain())
     )
@@ -162,11 +167,7 @@ def test_ranks_hear_of_what_was_decided_in_this_round_alone() -> None:
     known = recorded(104, Horizon(step=104, loss=3.0, best_step=104, best_loss=3.0, decay_from=104))
     shape = parse_model(BEGUN.model_yaml)
     term, machines = FakeTerm(state=state_of(BEGUN, *packed(1, 80), known)), FakeMachines()
-    launch: Any = SimpleNamespace(
-        gang=(NODES[0],), nodes=(NODES[0],), choice=SimpleNamespace(backend="gloo", engine="torch"),
-        micro_batches=(4,),
-        attempt=2, from_step=104, from_checkpoint=TRAINED, late_ranks=(),
-    )  # fmt: skip
+    launch = launched(attempt=2, from_checkpoint=TRAINED, from_step=104)
     for number, told in ((1, known.horizon), (2, {})):
         trained = TrainedRound(CYCLE, number, shape, plan_of(1, BEGUN, *packed(1, 80)))
         orders = RankOrders(term, machines, FakeReach(term), FakeCalls(), trained)

@@ -14,6 +14,8 @@ from jupiterd.errors import JupiterError
 from tests.support.cluster.building import CYCLE
 from tests.support.daemon.two_islands import ONE, OTHER, STEP, A, TwoIslands, final_of
 
+pytestmark = pytest.mark.looptime  # nobody waits here but by the clock of the loop
+
 TIMEOUT_S = 5.0
 
 

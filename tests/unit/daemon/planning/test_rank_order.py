@@ -1,7 +1,7 @@
 """What members tell of their links decides who stands beside whom."""
 
-from collections.abc import Mapping
-from types import SimpleNamespace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from jupiterd.cluster.planning.engines import TORCH, EngineChoice
@@ -18,19 +18,41 @@ WIFI = LinkQuality(InterfaceKind.WIFI)
 Views = Mapping[NodeId, Mapping[NodeId, LinkQuality]]
 
 
+@dataclass(frozen=True)
+class SeenLinks:
+    """How good the links to a peer are."""
+
+    quality: LinkQuality
+
+
+@dataclass(frozen=True)
+class SeenPeer:
+    """A peer that A has links to."""
+
+    node: NodeId
+    links: SeenLinks
+
+
+@dataclass(frozen=True)
+class TellingPeer:
+    """A peer that has told of its own links."""
+
+    reported_links: Mapping[str, LinkQuality]
+
+
 class SeenPeers(Peers):
     """As much of the links to others as their order needs; A leads, and its links are its own."""
 
     def __init__(self, views: Views) -> None:
         self._views = views
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         for node, quality in self._views[A].items():
-            yield SimpleNamespace(node=node, links=SimpleNamespace(quality=quality))
+            yield SeenPeer(node, SeenLinks(quality))
 
     def get(self, node: NodeId) -> Any:
         told = {other[:8]: seen for other, seen in self._views.get(node, {}).items()}
-        return SimpleNamespace(reported_links=told) if node in self._views else None
+        return TellingPeer(told) if node in self._views else None
 
 
 def ordered(gang: tuple[NodeId, ...], views: Views) -> EngineChoice:

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -20,8 +19,12 @@ print(before, any(name in sys.modules for name in dear))
 """
 
 
+class Nothing:
+    """What no document is read from: whoever reads it fails."""
+
+
 async def test_a_document_that_is_not_there_is_not_found() -> None:
-    nothing = cast("Any", SimpleNamespace())
+    nothing = cast("Any", Nothing())
     documents = Documents(nothing, nothing, nothing, nothing, nothing, {})
     with pytest.raises(NotFoundError, match="no document called nonsense/1"):
         await documents.of("nonsense/1")

@@ -18,16 +18,17 @@ from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.links.refused_connections import RefusedConnections
 from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.scripts import relay
 from jupiterd.daemon.scripts.running_scripts import RunningScripts
 from jupiterd.errors import ConflictError, DiskFullError, NotFoundError
 from jupiterd.ids import NodeId
 from jupiterd.net.identity import Identity
 from jupiterd.processes.script_messages import event_from_proto, order_from_proto, order_to_proto
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder
-from jupiterd.processes.scripts import script_supervisor
+from jupiterd.processes.scripts import record, script_supervisor
 from jupiterd.processes.scripts.events import Ended, Over, Printed
 from jupiterd.processes.scripts.record import LAUNCHES, LaunchRecord
-from jupiterd.rpc.script_pb2 import ScriptAsked, ScriptEvent, ScriptFollow, ScriptRequest
+from jupiterd.rpc.script_pb2 import ScriptEvent, ScriptFollow, ScriptRequest
 from jupiterd.store.ledger_file import LedgerFile
 from tests.support.daemon.two_nodes import TIMEOUT_S, serving, unite
 from tests.unit.processes.test_script import gone, is_running
@@ -61,9 +62,7 @@ async def call(asker: Node, asked: Node, first: ScriptRequest) -> AsyncGenerator
     async def requests() -> AsyncGenerator[ScriptRequest]:
         first.node = asked.identity.node_id
         yield first
-        while True:
-            await asyncio.sleep(0.1)
-            yield ScriptRequest(asked=ScriptAsked())
+        await asyncio.Event().wait()  # the call stays open, and is asked for meanwhile
 
     async with aclosing(relay_of(asker).passed_on(requests())) as messages:
         async for message in messages:
@@ -89,15 +88,22 @@ def launching(asker: Node) -> int:
 
 
 async def test_what_it_prints_while_nobody_follows_is_caught_up_in_order_and_nothing_twice(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    was_looked = asyncio.Event()
+
+    def is_launching(root: Path, id_: str) -> bool:
+        was_looked.set()
+        return record.is_launching(root, id_)
+
+    monkeypatch.setattr(relay, "is_launching", is_launching)
     async with serving(tmp_path, "one") as one:
         lock = launching(one)
         async with serving(tmp_path, "two", allow_scripts=True) as two:
             await unite(one, two)
             before, offset = await heard(call(one, two, order(tmp_path)), lines=5)
             pid = int(before.split()[0])
-            await asyncio.sleep(0.7)  # longer than it is looked whether jupiterctl is gone
+            await asyncio.wait_for(was_looked.wait(), TIMEOUT_S)  # whether jupiterctl is gone
             assert is_running(pid)
             after, _ = await heard(call(one, two, follow(offset)), lines=1000)
         os.close(lock)

@@ -69,6 +69,14 @@ async def answered(port: int, data: bytes) -> bytes:
         writer.close()
 
 
+async def until_full(writer: asyncio.StreamWriter) -> None:
+    """Wait until the way takes no more of what is to be sent: it has all, or is full."""
+    before = None
+    while (left := writer.transport.get_write_buffer_size()) != before:
+        before = left
+        await asyncio.sleep(0.02)
+
+
 async def test_what_is_sent_arrives_as_it_was_in_both_directions(tmp_path: Path) -> None:
     here, there = named_identity(tmp_path, "here"), named_identity(tmp_path, "there")
     data = random.Random(1).randbytes(PIECE)
@@ -131,7 +139,7 @@ async def test_all_that_was_sent_before_a_close_arrives(tmp_path: Path) -> None:
         _, writer = await asyncio.open_connection(LOOPBACK, own)
         writer.write(bytes(MUCH))
         writer.close()
-        await asyncio.sleep(0.1)
+        await until_full(writer)
         closed.set()
         assert await heard.get() == MUCH
     server.close()
@@ -140,15 +148,18 @@ async def test_all_that_was_sent_before_a_close_arrives(tmp_path: Path) -> None:
 async def test_all_that_is_answered_before_a_close_arrives(tmp_path: Path) -> None:
     here, there = named_identity(tmp_path, "here"), named_identity(tmp_path, "there")
 
+    answering = asyncio.Queue[asyncio.StreamWriter]()
+
     async def tell(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(bytes(MUCH))
         writer.close()
+        answering.put_nowait(writer)
 
     server = await asyncio.start_server(tell, LOOPBACK, 0)
     port = int(server.sockets[0].getsockname()[1])
     async with tunnel(port, here, there, here) as (own, _), asyncio.timeout(60.0):
         reader, writer = await asyncio.open_connection(LOOPBACK, own)
-        await asyncio.sleep(0.1)
+        await until_full(await answering.get())
         assert len(await reader.read()) == MUCH
         writer.close()
     server.close()

@@ -30,14 +30,13 @@ from jupiterd.protocol.frames import (
     StateSaved,
 )
 from jupiterd.workers import link
-from jupiterd.workers.islands.island import IslandView as OuterIsland
-from jupiterd.workers.islands.outer_step import OuterState
 from jupiterd.workers.islands.pseudo_gradient_file import PSEUDO_GRADIENT_FILE
 from jupiterd.workers.train.checkpoints import checkpoint_saver
 from jupiterd.workers.train.checkpoints.checkpoint import TrainingSnapshot, load_state, write
 from jupiterd.workers.train.island import outer_rounds
 from jupiterd.workers.train.island.outer_rounds import OuterRounds
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
+from tests.support.workers.drifted_island import drift
 from tests.support.workers.island_threads import (
     EVERY,
     ROUNDS,
@@ -431,30 +430,6 @@ def test_an_island_that_has_drifted_by_one_bit_has_what_all_have_once_it_goes_on
     ends = [tensors(island.checkpoint(STEPS)) for island in (again, islands["a"])]
     shared = [name for name in ends[0] if name.startswith(("model.", "outer w", "outer m"))]
     assert all(np.array_equal(ends[0][name], ends[1][name]) for name in shared)
-
-
-def drift(
-    monkeypatch: pytest.MonkeyPatch, name: str, number: int, what: str, ends_at: int = 0
-) -> None:
-    """Let an island get one bit of the weights or the momentum wrong, once, in an outer step.
-
-    ends_at: the step at which it is ended
-    """
-    merged, done = OuterIsland.merged, set[int]()
-
-    def merged_wrongly(island: OuterIsland, *given: Any) -> OuterState:
-        state, last = merged(island, *given), island.last
-        at = -1 if last is None or last.island != name else last.number + 1
-        if at in done:
-            return state
-        done.add(at)
-        if at == number:
-            getattr(state, what).view(np.uint32)[7] ^= 1 << 20
-        if at == ends_at > 0:
-            raise IslandLeftOutError("its way was left out")
-        return state
-
-    monkeypatch.setattr(OuterIsland, "merged", merged_wrongly)
 
 
 def _break(engine: TorchEngine) -> None:

@@ -41,6 +41,9 @@ DATA = "data"
 PROGRAMS = "jupiterd"
 """The kind of jupiterd and jupiterctl; each process shows it in its command line."""
 
+LOOKS = "looks"
+"""The kind of what jupiterctl has look at text before a start."""
+
 BACKLOG = 64
 _PR_SET_PDEATHSIG = 1
 _ROOT = Path(__file__).parents[2]
@@ -109,6 +112,7 @@ def main(folder: Path) -> None:
     environments[DATA] = worker_environment("collect", {"threads": 1})
     # As a daemon does before it imports grpc, whose log isn't ours.
     environments[PROGRAMS] = {**os.environ, "GRPC_VERBOSITY": "NONE"}
+    environments[LOOKS] = dict(os.environ)
     (folder / PID).write_text(str(os.getpid()))
     (folder / ENVIRONMENTS).write_text(json.dumps(environments))
     waiting = {_listening(folder / kind): kind for kind in environments}

@@ -35,13 +35,19 @@ import msgpack
 from jupiterd.gc_pause import collector_paused
 from jupiterd.workers.__main__ import TASKS
 from jupiterd.workers.forkserver import PRELOADED, import_numpy, preload
-from tests.support.fork_server import DATA, PROGRAMS, child_of, end_with_parent
+from tests.support.fork_server import DATA, LOOKS, PROGRAMS, child_of, end_with_parent
 from tests.support.warm_start import WITH_TEXT
 
 PACKAGES: Mapping[str, Sequence[str]] = {PROGRAMS: ("jupiterd.daemon", "jupiterd.ctl")}
 """Kind -> the packages that its programs take their modules from, most of them when first used."""
 
-RUN = ("jupiterd.workers.__main__", "jupiterd.workers.forkserver")
+LOOKING = (
+    "jupiterd.workers.data.survey.split_preview",
+    "jupiterd.workers.data.survey.survey_sources",
+)
+"""What looks at text."""
+
+RUN = ("jupiterd.workers.__main__", "jupiterd.workers.forkserver", *LOOKING)
 """Whoever is to be one of these runs it from its first line."""
 
 MAX_ORDER_BYTES = 1 << 16
@@ -85,8 +91,15 @@ def import_all(kind: str) -> None:
                 importlib.import_module(module.name)
     if kind != PROGRAMS:
         import_numpy()
-    for name in [TASKS[task] for task in WITH_TEXT] if kind == DATA else PRELOADED.get(kind, ()):
+    for name in preloaded(kind):
         preload(name)
+
+
+def preloaded(kind: str) -> Sequence[str]:
+    """Return what else is imported for a kind."""
+    if kind == DATA:
+        return [TASKS[task] for task in WITH_TEXT]
+    return LOOKING if kind == LOOKS else PRELOADED.get(kind, ())
 
 
 def serve(connection: socket.socket) -> None:

@@ -23,8 +23,15 @@ from typing import IO, Protocol
 
 import msgpack
 
+from jupiterd.ctl.preflight import held_out_look, source_survey
 from jupiterd.protocol.frames import LINK_FD_VARIABLE
-from tests.support.fork_server import ENVIRONMENTS, FOLDER_VARIABLE, PROGRAMS, jupiterd_command
+from tests.support.fork_server import (
+    ENVIRONMENTS,
+    FOLDER_VARIABLE,
+    LOOKS,
+    PROGRAMS,
+    jupiterd_command,
+)
 from tests.support.warm_start import kind_for
 
 JUPITERCTL = Path(sys.executable).with_name("jupiterctl")
@@ -35,6 +42,9 @@ AT_START = ("PYTHON", "LANG", "LC_", "TZ", "LD_", "MALLOC_", "GLIBC_", "OMP_", "
 SEARCHED = "PYTHONPATH"
 _SEARCHED_HERE = os.environ.get(SEARCHED)
 """xdist gives those of its processes that run tests another one, with what they find anyway."""
+
+LOOK_PROGRAMS = (source_survey.PROGRAM, held_out_look.PROGRAM)
+"""What Python runs to look at text."""
 
 ANSWERS_WITHIN_S = 60.0
 OWN_NETWORK = "/proc/self/ns/net"
@@ -51,6 +61,11 @@ class Program(Protocol):
     @property
     def pid(self) -> int:
         """Return its process id, which is also its group's and its session's."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Return the exit status that was last seen, negative for a signal; None before."""
         ...
 
     def poll(self) -> int | None:
@@ -103,6 +118,11 @@ class ForkedProgram:
         self._connection = connection
         self._status: int | None = None
         self._lock = threading.Lock()
+
+    @property
+    def returncode(self) -> int | None:
+        """Return the exit status that was last seen, negative for a signal; None before."""
+        return self._status
 
     def poll(self) -> int | None:
         """Return the exit status, negative for a signal; None while it runs."""
@@ -228,6 +248,8 @@ def fork_for(command: Command) -> Fork | None:
     daemon = [str(word) for word in jupiterd_command()]
     if words[: len(daemon)] == daemon:
         return Fork("tests.support.warm_jupiterd", words[len(daemon) :], network)
+    if words[0] == sys.executable and tuple(words[1:]) in LOOK_PROGRAMS:
+        return Fork(words[-1], (), network, LOOKS)
     if words[0] == str(JUPITERCTL):
         return Fork("tests.support.warm_jupiterctl", words[1:], network)
     return None

@@ -25,6 +25,9 @@ from jupiterd.protocol.call_errors import CODE_KEY, HINT_KEY
 from jupiterd.rpc import control_pb2, control_pb2_grpc
 from tests.support.ctl.documents import STATUS, cycle
 from tests.support.ctl.surveys import ENOUGH
+from tests.support.ctl.warm_looks import warm_looks
+
+__all__ = ["warm_looks"]
 
 GOLDEN = Path(__file__).parent / "golden"
 THREADS = 4

@@ -18,6 +18,8 @@ from jupiterd.errors import (
 from tests.support.ctl.command_tree import commands
 from tests.support.ctl.documents import BETA, STATUS
 
+pytestmark = pytest.mark.usefixtures("warm_looks")
+
 NODES = [STATUS["nodes"][0], STATUS["nodes"][1] | {"name": "beta"}]
 
 BRANCHES = {"branches": [], "pins": [{"cycle": "c0ffee0000000001", "known": True}]}

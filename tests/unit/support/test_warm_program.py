@@ -3,13 +3,17 @@
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
+from jupiterd.ctl.preflight import held_out_look, source_survey
+from jupiterd.ctl.preflight.source_survey import answer_of
+from tests.support.ctl.warm_looks import Starting
 from tests.support.daemons.cluster import Daemon
-from tests.support.fork_server import FOLDER_VARIABLE, jupiterd_command
+from tests.support.fork_server import FOLDER_VARIABLE, LOOKS, jupiterd_command
 from tests.support.warm_program import (
     JUPITERCTL,
     Fork,
@@ -67,6 +71,27 @@ def test_the_signal_that_ends_it_is_reported(daemon: Daemon) -> None:
     assert daemon.process.wait(WITHIN_S) == -signal.SIGKILL
     daemon.process.terminate()  # as with any child that has ended, nothing happens
     assert daemon.process.poll() == -signal.SIGKILL
+
+
+def test_a_look_at_text_has_the_same_answer_and_says_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = tmp_path / "text"
+    text.mkdir()
+    (text / "one.md").write_text("dear all\n")
+    asked = {"source": {"kind": "folder", "path": str(text)}, "within_s": WITHIN_S}
+    command = [sys.executable, *held_out_look.PROGRAM]
+    assert fork_for(command) == Fork(command[-1], (), kind=LOOKS)
+
+    def looked(name: str) -> tuple[object, str]:
+        scratch = tmp_path / name
+        scratch.mkdir()
+        answer = answer_of(held_out_look.PROGRAM, asked, scratch)
+        return answer, (scratch / "saying").read_text()
+
+    cold = looked("cold")
+    monkeypatch.setattr(source_survey, "subprocess", Starting)
+    assert looked("warm") == cold
 
 
 def test_a_network_is_entered_and_whatever_else_comes_first_is_started_cold() -> None:

@@ -7,6 +7,8 @@ from tests.support.ctl.documents import ALPHA, STATUS, TRAINED, train
 from tests.support.ctl.model_folder import write_folder
 from tests.unit.ctl.test_dry_run import NODES
 
+pytestmark = pytest.mark.usefixtures("warm_looks")
+
 RECORDED = {
     "schema": "jupiter/v1",
     "train": "facade0000000001",

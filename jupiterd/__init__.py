@@ -1,3 +1,3 @@
 """Jupiter: one cluster out of the machines people own."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -3,7 +3,7 @@
 Owns the file VERSION and that a migration happens whole or not at all, whenever the power goes.
 Doesn't know what any migration does (`migrations`), or who holds the folder's lock.
 
-    VERSION            `2 (jupiterd 0.1.0)`: the layout, and the program that started here last
+    VERSION            `2 (jupiterd 0.2.0)`: the layout, and the program that started here last
     migrating.draft/   what a migration is writing, on copies; thrown away at the next start
     migrating/         what it has written: put in place by this start or by the next one
 

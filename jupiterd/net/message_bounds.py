@@ -1,9 +1,9 @@
-"""Whether the numbers in a message are within their bounds, before anybody believes one of them.
+"""Checks that all numbers of a received message are within their bounds, before anything uses them.
 
-Owns the walk through any message, and which fields may hold what is no number. Doesn't know what
-the numbers count; the bounds are those of `cluster.bounds`.
+Owns the walk through any message, and the list of fields that may be infinite or NaN. Doesn't know
+what the numbers mean; the bounds are those of `cluster.values.bounds`.
 
-Whole numbers of 32 bits need no look, nor do keys of maps: those are names.
+The check skips 32-bit integers and the keys of maps, which are names.
 """
 
 import math

@@ -113,7 +113,10 @@ class ClusterRenamed:
 
 @dataclass(frozen=True)
 class ClusterMerged:
-    """Set fact: one cluster becomes part of another; in the first it is consent, in that a deed."""
+    """Set fact: one cluster becomes part of another.
+
+    In the absorbed cluster it records consent; in the other one, the merge itself.
+    """
 
     TYPE: ClassVar[str] = "ClusterMerged"
     VERSION: ClassVar[int] = 1
@@ -336,9 +339,9 @@ class CheckpointCommitted:
 
 @dataclass(frozen=True)
 class BranchPinned:
-    """Setting, one for each cycle: the line that counts leads through this leaf, or the heaviest.
+    """Setting, one for each cycle: makes the branch of this leaf canonical; empty: the heaviest.
 
-    Nothing is withdrawn by it: other lines stay as branches.
+    The other branches remain in the ledger.
     """
 
     TYPE: ClassVar[str] = "LinePinned"

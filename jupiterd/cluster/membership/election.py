@@ -1,28 +1,31 @@
-"""Who leads the group of nodes that see each other.
+"""Elects the leader of the group of nodes that hear each other.
 
-Owns roles, terms and pre-votes. Doesn't know the transport, the ledger, or what
-leading is for.
+Owns roles, terms and pre-votes. Doesn't know the transport, the ledger, or what a leader does.
 
-There is no quorum: any group elects, and one node alone leads itself.
+The election needs no quorum: any group elects a leader, and a node alone leads itself. Terms and
+pre-votes are those of Raft (Ongaro & Ousterhout, USENIX ATC 2014; pre-vote: Ongaro's thesis, 9.6),
+but every present node must grant, where Raft needs a majority of all members.
 
-1. The incumbent stays. A follower that hears its leader refuses every pre-vote.
-2. A follower that hears no leader for 1.5-3.0 s (less where it is steadier, and where the leader
-   ran a gang) asks every present node. All must grant; one that was silent twice is passed over, so
-   that it can't block for ever, and the unheard leader after once, if another node grants: that one
-   didn't hear it either.
-3. Of two that ask at once the one with the greater (stability, id) goes on, the other grants.
-4. Of two leaders that hear each other the one with the greater (runs a gang, members, stability,
-   id) stays and takes a term above both; the other steps down and follows. What either said before
-   they heard each other counts for nothing.
-5. What comes and goes on the network never starts a running election anew.
-6. Whoever wakes from sleep no longer leads, and listens before it asks. Not where it saw nobody:
-   a lone node that is starved of processor time wakes again and again, and keeps its work.
-7. A node that can't write its term leads nobody, asks for nothing and grants to others, until it
-   can.
+1. The leader stays. A follower that hears its leader refuses every pre-vote.
+2. A follower that hears no leader for 1.5-3.0 s (a steadier node waits less; so does every node if
+   the leader ran a gang) requests a pre-vote from every present node, and leads once all grant it.
+   A node that leaves two requests unanswered is passed over, so that it can't block the election.
+   The silent leader is passed over after one request if another node grants: that node doesn't hear
+   the leader either.
+3. If two nodes request at once, the one with the greater (stability, id) goes on; the other grants.
+4. If two leaders hear each other, the one with the greater (runs a gang, members, stability, id)
+   goes on and takes a term above both terms; the other steps down and follows. A heartbeat that
+   either of them sent before they heard each other doesn't count.
+5. A node that appears or leaves never restarts a running election.
+6. A node that wakes from sleep stops leading and listens before it requests a pre-vote. A leader
+   without any other present node leads on: a lone node on a busy machine is late again and again,
+   and would lose its work each time.
+7. A node that can't write its term to disk doesn't lead or request pre-votes until it can. It still
+   grants the pre-votes of others.
 
-What the shell does with effects, in the order in which they come: persist a term before anything
-after it, then send, then act. Where persisting fails it drops the rest and says so. `BecomeLeader`
-while leading means: lead on under a new term.
+The shell carries out the effects in order: it persists a term before it does anything that follows,
+then sends, then acts. If it can't persist, it drops the rest and reports `StorageFailed`. A leader
+that gets `BecomeLeader` goes on leading under the new term.
 """
 
 import math
@@ -92,11 +95,11 @@ class Uniform(Protocol):
 
 
 class ElectionRole(StrEnum):
-    """What a node is in its group."""
+    """The role of a node in its group."""
 
     FOLLOWER = "follower"
     ASKING = "asking"
-    """Waits for answers to its pre-vote."""
+    """It waits for the answers to its pre-vote."""
     LEADER = "leader"
 
 
@@ -111,7 +114,7 @@ OwnChange = (
     | StorageRecovered
     | Woke
 )
-"""What a node learns otherwise than by a heartbeat or an answer."""
+"""An input that is neither a heartbeat, an answer, a change of presence nor a tick."""
 
 _Precedence = tuple[bool, int, int, NodeId]
 _LONG_AGO = float("-inf")
@@ -129,12 +132,12 @@ class _Round:
 
 
 class Election:
-    """One node's part in electing; `now` is in seconds on a clock that counts sleep."""
+    """One node's part in the election; `now` is in seconds of a clock that runs during sleep."""
 
     def __init__(
         self, self_id: NodeId, term: int, now: float, rng: Uniform, timing: Timing = LAN
     ) -> None:
-        """`term` is the highest persisted or seen in the ledger."""
+        """`term`: the highest term on disk or in the ledger."""
         self._self_id = self_id
         self._rng = rng
         self._timing = timing
@@ -143,48 +146,48 @@ class Election:
         self._leader: NodeId | None = None
         self._leader_heard_at = _LONG_AGO
         self._unheard: NodeId | None = None
-        """The leader whose silence this node asks, or has asked, the others about."""
+        """The leader that this node no longer hears and asked the other nodes about."""
         self._passed_over: set[NodeId] = set()
         self._present: frozenset[NodeId] = frozenset()
         self._beats: dict[NodeId, tuple[float, BeatSeen]] = {}
-        """When each present node was heard last, and what it said."""
+        """Present node -> when this node last heard it, and that heartbeat."""
         self._round = _Round(set(), now, 0)
         self._successor: NodeId | None = None
-        """Whom the last leader named, as long as it is waited for."""
+        """The node that the last leader named, as long as this node waits for it to lead."""
         self._has_resigned = False
         self._has_lost_leader = False
-        """It has left or died, and nobody has been followed since."""
+        """The leader left or died, and this node has followed no other since."""
         self._can_persist = True
         self._alone_since = now
         self.stability = 0
-        """How steady this machine is; greater is steadier."""
+        """How steadily this machine runs; a greater number is steadier."""
         self.runs_gang = False
         """Whether this node, as leader, runs a gang."""
         self._deadline = now + self._patience_s()
 
     @property
     def term(self) -> int:
-        """The highest term known."""
+        """The highest term that this node knows."""
         return self._term
 
     @property
     def role(self) -> ElectionRole:
-        """What this node is just now."""
+        """This node's current role."""
         return self._role
 
     @property
     def leader(self) -> NodeId | None:
-        """Who leads the group, or None during an election."""
+        """The leader of the group; None during an election."""
         return self._leader
 
     @property
     def passed_over(self) -> frozenset[NodeId]:
-        """Who didn't answer when this node came to lead, and hasn't been heard since."""
+        """The nodes that this node didn't wait for when it was elected and hasn't heard since."""
         return frozenset(self._passed_over)
 
     @property
     def wake_at(self) -> float:
-        """When `ElectionTicked` is wanted next; infinite where nothing is waited for."""
+        """When the shell must send the next `ElectionTicked`; infinite if nothing is due."""
         if not self._may_ask():
             return math.inf
         if self._role is ElectionRole.ASKING:
@@ -193,9 +196,10 @@ class Election:
         return self._deadline if self._present else min(settled_at, self._deadline)
 
     def members_alive(self, now: float) -> int:
-        """Return how many nodes this leader's group has, itself included, by their own word.
+        """Return how many nodes follow this node by their own heartbeats, plus itself.
 
-        Whoever has been silent for as long as it takes to elect another may have done so.
+        A node that was silent for `election_min_s` may have elected another leader: it isn't
+        counted.
         """
         heard_after = now - self._timing.election_min_s
         followers = (
@@ -206,12 +210,12 @@ class Election:
         return 1 + sum(1 for _ in followers)
 
     def steadiest(self, nodes: Iterable[NodeId]) -> NodeId | None:
-        """Return the one of these nodes that leads best, by what each says of itself."""
+        """Return the steadiest of these nodes by their heartbeats; None if none was heard."""
         known = {node: self._beats[node][1].stability for node in nodes if node in self._beats}
         return max(known, key=lambda node: (known[node], node), default=None)
 
     def step(self, now: float, event: ElectionInput) -> list[Effect]:
-        """Take in what happened at `now` and return what is to be done, in order."""
+        """Handle an event at `now`; return the effects that the shell must carry out, in order."""
         match event:
             case PresenceChanged():
                 return self._see_presence(now, event.present)
@@ -227,9 +231,10 @@ class Election:
     def answer_pre_vote(
         self, now: float, node: NodeId, term: int, stability: int
     ) -> tuple[bool, str]:
-        """Say whether `node` may lead as far as this node sees, and why.
+        """Return whether this node grants the pre-vote of `node`, and why.
 
-        A granted term may still be too low: the answer carries ours, and the asker goes above it.
+        A granted term may still be too low: the answer carries this node's term, and the candidate
+        takes a term above it.
         """
         if self._role is ElectionRole.LEADER:
             return False, f"{short(self._self_id)} leads in term {self._term}"
@@ -292,15 +297,16 @@ class Election:
         if beat.node == self._leader:
             return self._see_abdication(now, beat)
         if self._leader is None and self._role is ElectionRole.FOLLOWER and beat.leader:
-            # Told by a peer: good enough to know whom to turn to, not to stop waiting for itself.
-            # One that is gone is told of by peers that haven't noticed yet.
+            # Only a peer names this leader. Follow it, but keep the election deadline until the
+            # leader itself is heard. Peers that haven't noticed its end may still name a leader
+            # that is gone.
             is_here = beat.leader in self._present
             reason = f"{short(beat.node)} follows it"
             return self._follow(beat.leader, beat.term, reason) if is_here else []
         return self._see_term(beat.term) if beat.leader == self._leader else []
 
     def _note_beat(self, now: float, beat: BeatSeen) -> None:
-        """What comes late takes nothing back of what was said since, as long as that counts."""
+        """Store a heartbeat; a delayed one doesn't replace a fresh one that still counts."""
         heard_at, _ = self._beats.get(beat.node, (_LONG_AGO, beat))
         if beat.is_fresh:
             self._beats[beat.node] = now, beat
@@ -312,7 +318,7 @@ class Election:
         if self._role is ElectionRole.LEADER:
             return self._meet_leader(now, beat) if beat.is_fresh else []
         if self._leader != beat.node and self._hears_leader(now):
-            return []  # the two leaders settle it between themselves
+            return []  # the two leaders decide between themselves who goes on
         self._leader_heard_at = now
         self._deadline = now + self._patience_s(hurries=beat.runs_gang)
         return self._follow(beat.node, beat.term, "it leads")
@@ -415,8 +421,8 @@ class Election:
         return [PersistTerm(term)]
 
     def _wake(self, now: float, late_s: float) -> list[Effect]:
-        """What was known of the others is as old as the sleep was long: hear them anew."""
-        if self._role is ElectionRole.LEADER and not self._present:  # it has nobody to give way to
+        """Step down after a sleep: all that this node knows of others is as old as the sleep."""
+        if self._role is ElectionRole.LEADER and not self._present:  # no other node could lead
             return []
         self._alone_since, self._deadline = now, now + self._patience_s()
         return self._stop_leading(f"it was asleep for {late_s:.1f} s")
@@ -435,9 +441,10 @@ class Election:
         return [StepDown(reason)]
 
     def _take_over(self, now: float, successor: NodeId) -> list[Effect]:
-        """The leader has left and named one to go on: that one asks at once, the others wait.
+        """Handle the departure of a leader that named a successor.
 
-        One that isn't here any more is not waited for, nor is one that goes meanwhile.
+        The successor requests its pre-vote at once; the others wait for it, but only as long as it
+        is present.
         """
         if self._role is not ElectionRole.FOLLOWER or self._leader is not None:
             return []
@@ -449,7 +456,7 @@ class Election:
         return []
 
     def _lose_leader(self, now: float) -> None:
-        """The leader has left, by its own word or for good: no need to wait for a time-out."""
+        """Bring the election forward: the leader said that it stops, or it is gone."""
         self._leader = self._successor = self._unheard = None
         self._has_lost_leader = True
         self._leader_heard_at = _LONG_AGO
@@ -465,23 +472,23 @@ class Election:
         return self._rng.uniform(least_s, most_s)
 
     def _wait_after_refusal_s(self) -> float:
-        """Who knows that its leader is dead needn't wait long for the others to notice it too."""
+        """Wait only briefly if the leader is known to be gone: the others soon notice it too."""
         if not self._has_lost_leader:
             return self._patience_s()
         return self._timing.beat_s + self._rng.uniform(0.0, self._timing.hurry_s)
 
     def _answer_s(self) -> float:
-        """Return how long answers are waited for at first: less where a gang stands still."""
+        """Return how long the first request waits for answers: less if a gang stands still."""
         beat = self._beats.get(self._unheard or self._self_id)
         is_gang_still = beat is not None and beat[1].runs_gang
         return self._timing.gang_answer_s if is_gang_still else self._timing.answer_s
 
     def _is_witnessed(self) -> bool:
-        """Say whether others have agreed that the leader is silent, and only it didn't answer."""
+        """Return whether only the silent leader hasn't answered and another node has granted."""
         return self._round.awaited == {self._unheard} and self._round.has_grants
 
     def _rank(self) -> int:
-        """How many present nodes are steadier."""
+        """Return how many present nodes are steadier than this one."""
         return sum(1 for _, beat in self._beats.values() if beat.stability > self.stability)
 
     def _hears_leader(self, now: float) -> bool:

@@ -1,6 +1,6 @@
-"""What an election hears, and what it asks of its shell.
+"""The inputs of the election and the effects that it returns to its shell.
 
-Owns the inputs and the effects. Doesn't know how either is decided (`election`) or sent.
+Owns these types. Doesn't know how the election decides (`election`) or how a message is sent.
 """
 
 from dataclasses import dataclass
@@ -10,30 +10,30 @@ from jupiterd.ids import NodeId
 
 @dataclass(frozen=True)
 class PresenceChanged:
-    """These other members aren't gone."""
+    """The other members that are alive or suspect changed."""
 
     present: frozenset[NodeId]
 
 
 @dataclass(frozen=True)
 class BeatSeen:
-    """A heartbeat came from this node itself."""
+    """This node received a heartbeat that `node` itself sent."""
 
     node: NodeId
     term: int
     leader: NodeId | None
-    """Whom it follows; itself where it leads; None or empty where it knows none."""
+    """The leader that it follows; itself if it leads; None or empty if it knows none."""
     stability: int
     members_alive: int
     """The sender's `Election.members_alive`."""
     runs_gang: bool
     is_fresh: bool = True
-    """It tells how things are, not how they were before we were cut off from each other."""
+    """False: it was sent long ago, for instance before the two nodes lost their connection."""
 
 
 @dataclass(frozen=True)
 class PreVoteAnswered:
-    """A node answered `RequestPreVote`; `term` is the highest it knows."""
+    """A node answered `RequestPreVote`; `term` is the highest that it knows."""
 
     node: NodeId
     granted: bool
@@ -46,61 +46,61 @@ class TermSeen:
 
     term: int
     is_of_others: bool = False
-    """Another node has written it. Who leads goes above it, or what it records in the same term
-    might count less than what is there."""
+    """Another node wrote that entry. A leader then takes a higher term: of two entries of the same
+    term, the other node's could take precedence over its own."""
 
 
 @dataclass(frozen=True)
 class StabilityChanged:
-    """This machine is steadier (greater) or less steady than before."""
+    """This machine's stability changed; greater is steadier."""
 
     stability: int
 
 
 @dataclass(frozen=True)
 class GangChanged:
-    """This node, as leader, runs a gang or doesn't."""
+    """This node, as leader, started to run a gang or stopped."""
 
     runs_gang: bool
 
 
 @dataclass(frozen=True)
 class HandedOver:
-    """The leader has left, and this node is to lead in its place; nobody else need ask."""
+    """The leader left and named `successor` to lead next; the other nodes wait for it."""
 
     successor: NodeId
 
 
 @dataclass(frozen=True)
 class Resigned:
-    """The daemon stops: lead no more, and don't ask again."""
+    """The daemon stops: this node must neither lead nor request pre-votes."""
 
 
 @dataclass(frozen=True)
 class Reinstated:
-    """What made this node resign doesn't hold any more."""
+    """The reason why this node resigned is over."""
 
 
 @dataclass(frozen=True)
 class StorageFailed:
-    """A term couldn't be written: what came after `PersistTerm` wasn't done."""
+    """The shell couldn't write a term and dropped the effects after `PersistTerm`."""
 
 
 @dataclass(frozen=True)
 class StorageRecovered:
-    """The highest term is on disk after all."""
+    """The shell wrote the highest term to disk after an earlier failure."""
 
 
 @dataclass(frozen=True)
 class Woke:
-    """The loop stood still for so long that others may have elected somebody meanwhile."""
+    """The event loop stood still for `late_s`; others may have elected a leader meanwhile."""
 
     late_s: float
 
 
 @dataclass(frozen=True)
 class ElectionTicked:
-    """Time has passed; wanted at `Election.wake_at`, and no harm at any other time."""
+    """Time passed. The shell must send it at `Election.wake_at`, and may send it at any time."""
 
 
 ElectionInput = (
@@ -122,14 +122,14 @@ ElectionInput = (
 
 @dataclass(frozen=True)
 class PersistTerm:
-    """Write the term to disk before doing what comes after."""
+    """Write the term to disk before any effect that follows."""
 
     term: int
 
 
 @dataclass(frozen=True)
 class RequestPreVote:
-    """Ask each of these nodes for its pre-vote."""
+    """Request a pre-vote from each of these nodes."""
 
     nodes: frozenset[NodeId]
     term: int
@@ -152,7 +152,7 @@ class StepDown:
 
 @dataclass(frozen=True)
 class Follow:
-    """Another node leads."""
+    """Follow another node, which leads."""
 
     leader: NodeId
     term: int

@@ -1,4 +1,4 @@
-"""Which members answer: alive, suspect or gone.
+"""Detects failed members: each is alive, suspect or gone.
 
 Owns each member's age (seconds since any node heard it) and the liveness that follows. Doesn't know
 the transport of heartbeats, who leads, or who may become a member.
@@ -33,7 +33,7 @@ class Liveness(StrEnum):
     SUSPECT = "suspect"
     """Place no new work on it."""
     GONE = "gone"
-    """Treat it as if it had left."""
+    """Treat it like a member that left."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class RosterChanged:
 
 @dataclass(frozen=True)
 class Heard:
-    """A heartbeat arrived from this node, with the ages that it observed itself."""
+    """`node` sent a heartbeat, with the ages that it observed itself."""
 
     node: NodeId
     ages_s: Mapping[NodeId, float] = field(default_factory=dict[NodeId, float])
     waited_s: float = 0.0
-    """Seconds that it may have waited in our queue before the loop read it."""
+    """The longest time that it can have waited in this node's queue, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,8 @@ class _Peer:
     silenced_at: float = NEVER
     """When it said goodbye or refused a connection."""
     credit_at: float = NEVER
-    """Judge it as if it had been heard then. That is no observation, so no report contains it."""
+    """A time of grace after a stall of this node: `_judge` treats the member as heard then. It is
+    no observation, so this node doesn't report it to others."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class Membership:
     """The liveness of every other member."""
 
     def __init__(self, self_id: NodeId, now: float, timing: Timing = LAN) -> None:
-        """`now` is in seconds on a clock that counts sleep, the same in every call."""
+        """`now`: in seconds of a clock that runs during sleep, the same clock in every call."""
         self._self_id = self_id
         self._started_at = now
         self._timing = timing
@@ -116,7 +117,7 @@ class Membership:
         self._reports: dict[NodeId, _Report] = {}
 
     def step(self, now: float, event: MembershipInput) -> tuple[Changed, ...]:
-        """Take in what happened at `now` and return whose liveness changed."""
+        """Handle an event at `now`; return the changes of liveness."""
         match event:
             case RosterChanged():
                 return self._set_roster(now, event.members)
@@ -139,7 +140,9 @@ class Membership:
         return peer.liveness if peer else Liveness.GONE
 
     def last_heard_s(self, node: NodeId, now: float) -> float | None:
-        """Return seconds since this node, or one that it hears, heard the member; None: never.
+        """Return the seconds since this node, or a node that it hears, heard the member.
+
+        None: nobody has heard it, or it is no member.
 
         A goodbye or a refused connection doesn't change that age.
         """
@@ -167,10 +170,10 @@ class Membership:
         return self._with(Liveness.ALIVE, Liveness.SUSPECT)
 
     def answering(self, now: float) -> frozenset[NodeId]:
-        """Return the nodes that are alive and that this node heard just now; includes this node.
+        """Return the alive nodes that this node heard within `quiet_s`; includes this node.
 
-        Waiting for an answer of theirs is worthwhile. Where our own loop was late, members that
-        were alive then get the same time again.
+        Others need not be waited for. After a stall of this node's own loop, the members that were
+        alive before it get that time once more.
         """
         since = now - self._timing.quiet_s
         late_since = since - self._timing.suspect_s / 2

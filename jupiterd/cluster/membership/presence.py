@@ -1,23 +1,23 @@
 """One node's view of its group: which members are alive and who leads, decided together.
 
 Owns the exchange between `membership` and `election`, the contents of the heartbeat, and the wake
-from sleep. Doesn't know how a heartbeat travels, what else than the term is on disk, or what a
+from sleep. Doesn't know how a heartbeat travels, what the disk holds besides the term, or what a
 leader does.
 
-What the shell does with effects, in the order in which they come: persist a term before anything
-after it, then send, then act. Where persisting fails it drops the rest, all but `StepDown`, and
-tells `StorageFailed`.
+The shell carries out the effects in order: it persists a term before it does anything that follows,
+then sends, then acts. If it can't persist, it drops the rest except `StepDown`, and reports
+`StorageFailed`.
 
-A loop that stood still for seconds (the lid was shut, the process was stopped) handles what has
-piled up as if no time had passed; others may lead by now, and whoever is heard may be dead. So a
-late tick is noticed by whatever comes first, a leader steps down before it takes in anything else,
-and until a tick is in time again a heartbeat proves no more than that its sender lived before.
+An event loop that stood still for seconds (somebody closed the lid or stopped the process) reads
+old messages from its queue as if they were new. By then another node may lead, and the senders may
+be dead. So the first event after the stall detects it, whichever event that is; a leader then steps
+down before it handles the event; and until a tick is on time again, a heartbeat only proves that
+its sender lived before the stall.
 
-A term that lies far above the highest one known isn't believed, and neither is anything else that
-came with it: see `bounds`.
+This node ignores a message whose term is far above the highest one that it knows: see `bounds`.
 
-`step` sees to both by itself. Each other entry point of the shell (an entry to be appended, an
-exchange to be answered, a command) calls `wake` first and does what it returns before it goes on.
+`step` does both by itself. Every other entry point of the shell (it appends an entry, answers an
+exchange, or executes a command) must call `wake` first and carry out the effects before it goes on.
 """
 
 import math
@@ -103,12 +103,12 @@ class Beat:
     sent_s: float = 0.0
     """When it was sent, by the sender's clock."""
     echo_s: float | None = None
-    """The last `sent_s` that it has of whom it says this to; None where it never heard it."""
+    """The `sent_s` of the last heartbeat that it got from the receiver; None if it got none."""
 
 
 @dataclass(frozen=True)
 class DeadlinePassed:
-    """`Presence.wake_at` has come; nothing is known of the loop's lag."""
+    """The time of `Presence.wake_at` came; the shell didn't measure the loop's lag."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class PreVoteRequested:
 
 @dataclass(frozen=True)
 class AnswerPreVote:
-    """Answer a node whether it may lead, with the highest term known here."""
+    """Tell `node` whether this node grants its pre-vote, and the highest term known here."""
 
     node: NodeId
     granted: bool
@@ -144,10 +144,10 @@ _OfElection = (
 )
 
 Input = Beat | PreVoteRequested | DeadlinePassed | _OfMembers | _OfElection
-"""What a shell tells."""
+"""An event that the shell reports."""
 
 Effect = Changed | AnswerPreVote | PersistTerm | RequestPreVote | BecomeLeader | StepDown | Follow
-"""What a shell is asked to do; a `Changed` is only to be told of."""
+"""An effect that the shell must carry out; it only announces a `Changed`."""
 
 
 class Presence:
@@ -156,29 +156,29 @@ class Presence:
     def __init__(
         self, self_id: NodeId, term: int, now: float, rng: Uniform, timing: Timing = LAN
     ) -> None:
-        """`now` is in seconds on a clock that counts sleep; `term` as `Election` wants it."""
+        """`now`: in seconds of a clock that runs during sleep; `term`: as for `Election`."""
         self._self_id = self_id
         self._timing = timing
         self._tick_due_at = math.inf
-        """When the next tick is due; before the first one nothing is late."""
+        """When the next tick is due; infinite before the first one, so that it isn't late."""
         self._is_woken = False
-        """The sleep that made the next tick late has been reported."""
+        """`wake` has already reported the sleep that makes the next tick late."""
         self._waited_s = 0.0
-        """Seconds that a heartbeat may have waited for our loop; 0 unless it just slept."""
+        """The longest time a heartbeat may have waited for the loop; 0 unless the loop slept."""
         self._stamps: dict[NodeId, float] = {}
         """The `sent_s` of each node's last beat."""
         self._room = MAX_STEP
-        """How far messages of others may raise our term now."""
+        """By how much messages of other nodes may raise this node's term now."""
         self.membership = Membership(self_id, now, timing)
         self.election = Election(self_id, term, now, rng, timing)
 
     @property
     def wake_at(self) -> float:
-        """When `DeadlinePassed` is wanted next, beside the ticks; infinite where it isn't."""
+        """When the shell must send `DeadlinePassed`, besides the ticks; infinite: not at all."""
         return self.election.wake_at
 
     def step(self, now: float, event: Input) -> list[Effect]:
-        """Take in what happened at `now` and return what is to be done, in order."""
+        """Handle an event at `now`; return the effects that the shell must carry out, in order."""
         effects, term = self.wake(now), self.election.term
         match event:
             case PreVoteRequested() if not self.believes(event.term):
@@ -201,11 +201,11 @@ class Presence:
         return effects
 
     def believes(self, term: int) -> bool:
-        """Say whether this cluster can have reached a term that a message states."""
+        """Return whether this cluster can have reached the term that a message states."""
         return 0 <= term <= min(self.election.term + self._room, MAX_NUMBER)
 
     def wake(self, now: float) -> list[Effect]:
-        """Detect that a tick is so late that the loop must have been asleep."""
+        """Detect a tick so late that the loop must have slept; return the election's effects."""
         late_s = now - self._tick_due_at
         if self._is_woken or late_s <= self._timing.asleep_s:
             return []
@@ -214,7 +214,7 @@ class Presence:
         return [*self.election.step(now, Woke(late_s))]
 
     def beat(self, now: float, to: NodeId) -> Beat:
-        """Return this node's present heartbeat for another node."""
+        """Return this node's current heartbeat for another node."""
         return Beat(
             node=self._self_id,
             term=self.election.term,
@@ -242,15 +242,15 @@ class Presence:
         return [*effects, *self.election.step(now, seen)]
 
     def _is_fresh(self, now: float, beat: Beat) -> bool:
-        """Say whether its sender had heard us just now when it said so.
+        """Return whether the sender had heard this node within `fresh_s`.
 
-        What was sent into a pulled cable comes when the cable is back, and tells of a group that
-        has another leader by then. It is no younger than the last beat of ours that it answers.
+        A heartbeat sent into an unplugged cable arrives once the cable is back, and describes a
+        group that may have another leader by then. Such a heartbeat echoes an old one of ours.
         """
         return beat.echo_s is not None and 0.0 <= now - beat.echo_s < self._timing.fresh_s
 
     def _tick(self, now: float, tick: Ticked) -> list[Effect]:
-        """Measure the lag here too: a loop held up by its own work (a slow disk) tells of none."""
+        """Handle a tick; measure its lag too: a loop that a slow disk held up reports none."""
         lag_s = max(tick.loop_lag_s, now - self._tick_due_at)
         self._tick_due_at = now + self._timing.beat_s
         self._is_woken = False

@@ -1,18 +1,18 @@
-"""When a gang that trains can't go on, as its leader hears it: a node is silent, or no step ends.
+"""Detects that a training gang can't go on: a node is silent, or the ranks finish no steps.
 
-Owns these findings. Doesn't know streams, processes or the clock: the time is handed in. (That a
-worker died is noticed by its own node, at once: `processes.process`.)
+Owns these two failure detectors. Doesn't know streams, processes or the clock: callers pass the
+time. (A node notices the death of its own worker at once: `processes.process`.)
 
     a rank's node hasn't been heard for SILENT_S      it is frozen, asleep, or cut off
     no rank has finished a step for the step limit    a rank is stuck, though its node is well
-    a rank says that it is busy with something else   the limit is that of such work
-    the first step takes far longer than foretold     as above, once: the next gang gets its time
-    the ranks wait for other islands                  no step comes, and nobody is stuck
-    the look itself comes late                        proves nothing: all get that time back
+    a rank says that it is busy with something else   the limit of that work applies
+    the first step takes far longer than predicted    as above, once: the next gang gets that time
+    the ranks wait for other islands                  no step ends, and no rank is stuck
+    the check itself comes late                       it proves nothing: all get that time back
 
-Long before a step is stuck it is in doubt: whoever leads looks then whether a link loses packets.
+Long before the step limit a step is in doubt: then the leader checks whether a link loses packets.
 
-Being wrong costs one re-forming of the gang, so these limits are far below those of membership.
+A false alarm costs one new attempt of the gang, so these limits are far below those of membership.
 """
 
 from dataclasses import dataclass

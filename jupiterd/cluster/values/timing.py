@@ -1,6 +1,6 @@
-"""How long the cluster waits for whom.
+"""The time-outs of membership and election.
 
-Owns the numbers. Doesn't know what is done when one of them runs out (`membership`, `election`,
+Owns the numbers. Doesn't know what happens when one runs out (`membership`, `election`,
 `presence`).
 """
 
@@ -16,37 +16,38 @@ class Timing:
     asleep_s: float = 3.0
     """A tick later than this means that the loop was asleep, not only busy."""
     suspect_s: float = 5.0
-    """Not heard for so long: no new work. Ten heartbeats of 0.5 s; Wi-Fi is often out for 1 s."""
+    """A member silent for this long gets no new work. Ten heartbeats; Wi-Fi often fails for 1 s."""
     quiet_s: float = 2.4
-    """Not heard by ourselves for so long: nobody waits for its answer to anything. Two followers
-    beat once a second; whoever didn't answer the winner of an election is left out beside that."""
+    """Nobody waits for an answer of a node that it hasn't heard itself for this long. Two followers
+    exchange heartbeats once a second. `Election.passed_over` excludes further nodes."""
     fresh_s: float = 1.7
-    """Whoever last heard us longer ago than that when it beat tells nothing of who leads: others
-    may have taken over since. They do so 2.2 s after the leader's last beat at the earliest, and
-    one of ours may have reached it a beat later. Two followers beat once a second."""
+    """A heartbeat counts in the election only if its sender had heard this node within this time:
+    another node may lead by now. A new leader takes over 2.2 s after the old one's last heartbeat
+    at the earliest, and one of ours may have reached it a beat later. Two followers exchange
+    heartbeats once a second."""
     gone_s: float = 15.0
-    """Not heard for so long: act on it. Bridges every stall of a loop and nearly every outage."""
+    """A member silent for this long is gone; longer than any stall of a loop and most outages."""
     lag_limit_s: float = 1.0
-    """If our own loop came so late, others' silence proves nothing."""
+    """After a tick this late, the silence of others proves nothing: our own loop stood still."""
     rumour_margin_s: float = 2.0
-    """A report undoes a goodbye only if it is so much newer: reports travel a while."""
+    """A report must be this much newer than a goodbye to undo it: reports take time to travel."""
     election_min_s: float = 1.5
-    """A follower that hears no leader waits at least so long before it asks to lead."""
+    """The shortest time a follower waits for its leader before it requests a pre-vote."""
     election_max_s: float = 3.0
-    """And at most so long."""
+    """The longest such time."""
     gang_max_s: float = 1.7
-    """And at most so long where that leader runs a gang. Without it all machines stand still; a
-    rank that is silent for 2 s is given up, too."""
+    """The longest such time if the leader runs a gang: without it all machines stand still. The
+    gang's watchdog gives up a rank that is silent for 2 s, too."""
     rank_s: float = 0.3
-    """Added to the wait for each present node that is steadier."""
+    """Each steadier present node adds this to the wait."""
     hurry_s: float = 0.3
-    """The spread of the wait where the leader itself has said that it no longer leads."""
+    """The range of the random wait after the leader itself said that it no longer leads."""
     answer_s: float = 1.0
-    """A node asked for its pre-vote has so long to answer, twice."""
+    """How long a node may take to answer a pre-vote request; there are two requests."""
     gang_answer_s: float = 0.7
-    """The first time only so long where the unheard leader ran a gang."""
+    """The same for the first request if the silent leader ran a gang."""
     alone_settle_s: float = 1.0
-    """A node that sees nobody leads itself after so long."""
+    """How long a node that sees no other waits before it leads itself."""
 
 
 LAN = Timing()

@@ -1,8 +1,8 @@
-"""Which uniting of a round's batches counts: after a purge they are united once more.
+"""Names the merge of a round's batches that counts: after a purge they are merged once more.
 
-Of equal texts uniting keeps one. Were that one purged before it is packed, its copies would be
-missing: so the batches are united anew, under another id, and what was united before counts no
-more. Owns these ids. Doesn't know the ledger or nodes.
+The merge keeps one of several equal texts. If a purge removes that one before it is packed, its
+copies would be missing. So the batches are merged again under another id, and the earlier merge no
+longer counts. Owns these ids. Doesn't know the ledger or nodes.
 """
 
 from collections.abc import Iterable, Mapping

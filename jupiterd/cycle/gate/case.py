@@ -50,8 +50,8 @@ class Findings:
     judged: Judged | None = None
     """A judge's answers; None where the domain names no judge."""
     nobody_generates: bool = False
-    """A counting baseline, which is named, stands in for the generator; older verdicts don't
-    name it."""
+    """The cycle has no generator: a unigram baseline stands in for it, and the reasons name that
+    baseline (reasons of older verdicts don't)."""
 
 
 @dataclass(frozen=True)

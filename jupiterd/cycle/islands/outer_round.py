@@ -1,21 +1,22 @@
-"""When an outer round closes, and whose pseudo-gradient counts in it.
+"""Decides when an outer round closes, and which pseudo-gradients count in it.
 
-Owns these decisions, which one leader takes and writes down. Doesn't know the clock (the time is
-handed in), how pseudo-gradients travel, or what is in them.
+Owns these decisions, which one leader makes and records. Doesn't know the clock (callers pass the
+time), how pseudo-gradients travel, or their contents.
 
-A round closes as soon as every island is in; otherwise a grace after the first one: a share of the
-time that the first one took. Nobody waits longer for a slow or a lost one, and no island's steps
-are thrown away for another's sake. In the first round nobody has been measured: all take as much of
-a step, however fast they are, and start at different times, so it is far more patient. What isn't a
-number, or is much longer than the others' pseudo-gradients (of three and more: of two nobody knows
-which one is at fault), is left out, and its island takes the weights of all. Whose weights aren't
-those of the others, `state_divergence` says.
+A round closes as soon as every island has delivered its pseudo-gradient. Otherwise it closes after
+a grace period that starts with the first delivery and lasts a share of the time that the first
+island took: the others don't wait longer for a slow or lost island. In the first round no island's
+speed is known: all compute equally many steps and start at different times, so that round waits far
+longer. A pseudo-gradient is left out if it isn't finite or if its norm is much greater than the
+others' (of three or more: of two, neither can be called the outlier); its island then takes the
+merged weights. `state_divergence` finds an island whose weights differ from the others'.
 
-Where nobody waits, a fast island may be in almost a round before a slow one, whose steps of the
-round before were in time: the grace begins when that one could be in, too.
+With overlapped communication (islands train on while they deliver), a fast island may deliver
+almost a round before a slow one whose previous steps were on time. So the grace period starts at
+the slow island's expected delivery.
 
-The grace is that of pseudo-gradients that can be merged. As long as there are none, all others are
-waited for, and a while longer for those that are lost: then it closes with nothing.
+The grace period needs one pseudo-gradient that can be merged. Until there is one, the round waits
+for all islands, and for a limited time for lost ones; then it closes without any.
 """
 
 import math
@@ -26,7 +27,7 @@ from statistics import median
 from jupiterd.protocol.training_values import PseudoGradient
 
 GRACE = 0.2
-"""Of the round's time, as the first island in took it."""
+"""The grace period as a share of the time that the round's first island took."""
 
 OVERLAPPED_GRACE = 0.5
 """The same where nobody waits: islands train their next round meanwhile."""

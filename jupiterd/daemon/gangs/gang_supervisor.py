@@ -3,9 +3,9 @@
 Owns who is in an attempt, its launch, and how it ends. Doesn't know how a rank trains (workers),
 what its events mean (`rank_follower`), or how processes are supervised. An attempt that loses a
 rank is ended everywhere, and the last step that any of its survivors has finished is recorded as a
-checkpoint; the next starts there with whoever is fit. An attempt extends the branch that it started
-from and no other: where another one counts by now, its checkpoints stay as a leaf, and it ends. An
-attempt that has only lost its leader is adopted.
+checkpoint; the next starts there on the nodes that are fit. An attempt only extends the branch that
+it started from. If another branch became the canonical one meanwhile, the attempt's checkpoints are
+recorded as a leaf, and training stops. A new leader adopts an attempt that only lost its leader.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ class GangSupervisor:
         self._change = TransitionTiming(now_s)
         self._ending = AttemptEnd(term, reach, calls, self._line, self._change, of)
         self._reason = FINISHED
-        """Why the running attempt ends when its ranks have come to an end by themselves."""
+        """The reason to record if all ranks exit by themselves: finished or rescaled."""
         self._growth = Elasticity()
         self._late = LateJoiners(term, reach)
         self._name = machines.name_of

@@ -18,14 +18,17 @@ log = logging.getLogger(__name__)
 
 
 class LateJoiners:
-    """Those of one leader's gangs; who was too slow once gets its state before the others train."""
+    """The members of one leader's gangs that join without the checkpoint.
+
+    A node that was too slow once must fetch the checkpoint before the others train.
+    """
 
     def __init__(self, term: Term, reach: ArtifactReach) -> None:
         self._term, self._reach = term, reach
         self._slow: set[NodeId] = set()
 
     def were_too_slow(self, nodes: Iterable[NodeId]) -> None:
-        """Take note that a gang stood still for the state of these."""
+        """Record that a gang stood still until these nodes had the checkpoint."""
         self._slow.update(nodes)
 
     async def named(self, launch: GangPlan) -> GangPlan:

@@ -15,13 +15,13 @@ from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
 
 SLOWEST_BYTES_PER_S = 50_000_000
-"""Written, read again for its hash, and synced."""
+"""The slowest disk allowed for: the checkpoint is written, read again for its hash, and synced."""
 
 LEAST_S = 5.0
 
 
 def wish_for(shape: ModelShape, after_step: int) -> SaveRequest:
-    """Return what is wanted of the ranks of an attempt that ends."""
+    """Return the order to save the last finished step, with a time limit for this model's size."""
     return SaveRequest(after_step, LEAST_S + checkpoint_bytes(shape) / SLOWEST_BYTES_PER_S)
 
 
@@ -31,11 +31,12 @@ async def latest(
     kept: Sequence[tuple[NodeId, CheckpointStored]],
     joined_before_step: int = 0,
 ) -> CheckpointStored | None:
-    """Return the state to go on from, once it lies on two nodes where two can be reached.
+    """Return the latest checkpoint that the survivors saved, once two nodes hold it if possible.
 
-    All ranks have the same weights after the same step, so mostly it is there already. Where
-    another node joins, that one fetches the second copy as soon as the gang trains: nobody waits
-    for one of an earlier step than `joined_before_step`.
+    All ranks have equal weights after the same step, so most often two nodes hold it already. A
+    node that joins fetches the second copy once the gang trains: this function doesn't wait for a
+    second copy of a step before `joined_before_step`. None: no survivor saved a checkpoint, or its
+    only holder is gone.
     """
     if not kept:
         return None

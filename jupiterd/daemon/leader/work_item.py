@@ -48,34 +48,34 @@ SOURCE_RETRY_S = 10.0
 
 
 BUSY_RETRY_S = 5.0
-"""A gang that has somebody's GPU keeps it for minutes or hours."""
+"""Seconds until the next try if a gang holds the GPU, which it does for minutes or hours."""
 
 MEMORY_RETRY_S = 30.0
-"""Whatever else had a machine's memory may give it back."""
+"""Seconds until the next try after a lack of memory: another program may free some."""
 
 MAX_BUSY_LOOKS = 120
-"""A last try waits so often for what else runs there, and is made beside it then."""
+"""How often the last try waits for other work on the node; then it runs beside that work."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long something is tried that can't be reached; whichever comes first."""
+    """When to give up on a source or server that can't be reached: at the first limit reached."""
 
     tries: int
     elapsed_s: float
-    """Since the first of them ended, of those since it last got on: one of a server that is silent
-    takes minutes."""
+    """Seconds since the first failure after the last progress. One try of a silent server takes
+    minutes."""
 
     def is_over(self, tries: int, elapsed_s: float) -> bool:
-        """Say whether it isn't tried again."""
+        """Return whether to give up."""
         return tries >= self.tries or elapsed_s >= self.elapsed_s
 
 
 NEEDED = Patience(30, 1800.0)
-"""Nothing can go on without it."""
+"""For work that the round can't go on without."""
 
 SPARED = Patience(6, 120.0)
-"""There is other text to go on with."""
+"""For a source that the round can do without: there is other text."""
 
 GENERATING = "generate"
 """The task by which a model writes."""

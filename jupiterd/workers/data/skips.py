@@ -1,6 +1,6 @@
-"""What a collector left out, and why: counted by reason, with examples to look at.
+"""The items that a collector skipped, counted by reason, with examples.
 
-Owns the reasons and their file: what is used and what is left out are what was seen. Doesn't know
+Owns the reasons and their file. Items used plus items skipped are all items seen. Doesn't know
 sources.
 """
 
@@ -16,7 +16,7 @@ from jupiterd.cycle.rounds.phase_summary import OTHER_FILES_COUNT, SILENT_COUNT,
 from jupiterd.workers.samples.sample_file import LineWriter
 
 FILE_NAME = "skipped.jsonl.zst"
-"""Beside the samples of a source: {"reason", "uri"}, some with "detail", on each line."""
+"""Lies beside the samples of a source; each line is {"reason", "uri"}, some with "detail"."""
 
 EXAMPLES = 200
 """So many of each reason are written down; all are counted."""

@@ -24,7 +24,6 @@ from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.gate.proxy import LEAST_SHARE, Arm, ProxyRun, Taught, too_little_words
 from jupiterd.cycle.generation.generation_options import WITHOUT, QuotaPart, pieces_of
 from jupiterd.cycle.generation.promotion import GeneratorShare, is_own, writers_of
-from jupiterd.cycle.generation.proxies import Proxies, proxies_of
 from jupiterd.cycle.generation.synthetic_share import ControlResult, SyntheticShare, share_after
 from jupiterd.cycle.phases.collect import held_out
 from jupiterd.cycle.phases.filter import uniting
@@ -36,6 +35,7 @@ from jupiterd.ids import ArtifactId, short
 
 if TYPE_CHECKING:
     from jupiterd.cycle.domain.domain import Domain
+    from jupiterd.cycle.generation.proxies import Proxies
     from jupiterd.cycle.training.plan import ModelShape
 
 PROXIES = "proxies"
@@ -47,8 +47,10 @@ LEAST_DOCUMENTS = 32
 _USUAL_TOKENS_PER_BYTE = 0.3
 
 
-def proxies_in(view: RoundView, domain: "Domain", shape: "ModelShape") -> Proxies:
+def proxies_in(view: RoundView, domain: "Domain", shape: "ModelShape") -> "Proxies":
     """Return how small students are trained in this cycle."""
+    from jupiterd.cycle.generation.proxies import proxies_of  # takes 8 MB, idle or not
+
     gate = domain.gate
     return proxies_of(shape, view.seed, gate.proxy_noticed_bpb, gate.proxy_seeds)
 
@@ -281,7 +283,7 @@ def _per_byte(view: RoundView) -> float:
     return packed.counts.get("tokens_per_byte") or _USUAL_TOKENS_PER_BYTE
 
 
-def _limits(domain: "Domain", proxies: Proxies) -> dict[str, int]:
+def _limits(domain: "Domain", proxies: "Proxies") -> dict[str, int]:
     """Return what of each document is scored: little of many, since a few alone are noise."""
     limits = domain.evaluation
     least, most = limits.min_document_bytes, proxies.scored_bytes // LEAST_DOCUMENTS

@@ -6,8 +6,9 @@ Owns putting a step budget into a plan. Doesn't know losses (`horizon`) or where
 import math
 from dataclasses import dataclass
 
+from jupiterd.cycle.runs.recorded_settings import OF_TUNING
 from jupiterd.cycle.runs.run_plan import batch_of_run, derive_run, total_steps
-from jupiterd.cycle.runs.run_settings import FROM_DATA, OF_TUNING, RunSettings
+from jupiterd.cycle.runs.run_settings import FROM_DATA, RunSettings
 from jupiterd.cycle.training.held_out_measures import (
     PLACES_COST,
     least_interval,

@@ -11,7 +11,7 @@ from typing import Any
 from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.phases.steps import RunItems, TrainRound
 from jupiterd.cycle.phases.view import item_id
-from jupiterd.cycle.runs.run_settings import LOSS_ON
+from jupiterd.cycle.runs.recorded_settings import LOSS_ON
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId
 from jupiterd.protocol.frames import Scalar

@@ -4,11 +4,11 @@ Owns the names, the defaults and the bounds. Doesn't know flags, files or nodes:
 these values as plain scalars.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from jupiterd.cycle.runs.recorded_settings import OF_THE_SIZE
 from jupiterd.cycle.training.architectures import MAX_VOCAB
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.errors import UsageError
@@ -20,7 +20,6 @@ ISLANDS = r"^(auto|on|preferred|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$
 
 
 FROM_SETTINGS, FROM_DATA = "settings", "data"
-OF_THE_SIZE, OF_TUNING = "size", "tuning"
 
 OF_A_STEP = frozenset({"batch_size", "gradient_accumulation_steps"})
 """Either says how many sequences a step of a run takes."""
@@ -139,26 +138,6 @@ class RunSettings(CheckedOptions):
         if not self.least_batch:
             return self
         return self.model_copy(update={"least_batch": max(self.least_batch, ranks)})
-
-
-def base_of(settings: Mapping[str, Any]) -> str:
-    """Return the model that was brought and is to be beaten; empty: none, or by an older build."""
-    return str(settings.get("start_from", "")) if settings.get("recipe") == OF_TUNING else ""
-
-
-LOSS_ON = "loss_on"
-"""What the loss counts of conversations: of a cycle's settings, where its first model is talked to,
-and of a data set of conversations."""
-
-
-def loss_on(settings: Mapping[str, Any]) -> str:
-    """Return what the loss counts of a cycle's questions and answers; empty: there are none."""
-    return str(settings.get(LOSS_ON, ""))
-
-
-NAMED_GENERATOR = "generator_is_named"
-"""Of a cycle's settings: people named its generator, which may be the model that it begins with.
-Cycles of older builds lack it."""
 
 
 class DataSettings(CheckedOptions):

@@ -19,7 +19,7 @@ from jupiterd.cycle.generation.promotion import (
     Standing,
     standing_after,
 )
-from jupiterd.cycle.runs.run_settings import NAMED_GENERATOR, base_of
+from jupiterd.cycle.runs.recorded_settings import NAMED_GENERATOR, base_of
 from jupiterd.daemon.catalog.gate_history import judged
 from jupiterd.errors import Bug
 from jupiterd.protocol.frames import Scalar

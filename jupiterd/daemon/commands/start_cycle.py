@@ -66,7 +66,7 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
     from jupiterd.cycle.domain.domain import parse_domain  # its models take 8 MB, idle or not
     from jupiterd.cycle.generation.usual_templates import recorded
     from jupiterd.cycle.runs.cycle_options import CycleOptions
-    from jupiterd.cycle.runs.run_settings import NAMED_GENERATOR, OF_TUNING
+    from jupiterd.cycle.runs.recorded_settings import NAMED_GENERATOR, OF_TUNING
     from jupiterd.cycle.training.architectures import engine_for
     from jupiterd.cycle.training.plan import parse_model
 
@@ -168,7 +168,7 @@ def _loss_on(command: DescribedCycle, asked: str | None) -> dict[str, Scalar]:
     Raises:
         UsageError: somebody says it of a cycle without a chat model.
     """
-    from jupiterd.cycle.runs.run_settings import LOSS_ON
+    from jupiterd.cycle.runs.recorded_settings import LOSS_ON
 
     if _init(command).get("is_chat"):
         return {LOSS_ON: asked or "answers"}
@@ -279,7 +279,8 @@ def _model(domain: "Domain", command: DescribedCycle, size: str) -> str:
 
 def _settings(command: DescribedCycle, domain: "Domain", options: "CycleOptions") -> "RunSettings":
     """Return what is said of islands, of steps, and of the weights to begin with."""
-    from jupiterd.cycle.runs.run_settings import FROM_DATA, OF_ISLANDS, OF_TUNING, RunSettings
+    from jupiterd.cycle.runs.recorded_settings import OF_TUNING
+    from jupiterd.cycle.runs.run_settings import FROM_DATA, OF_ISLANDS, RunSettings
     from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
 
     given = dict(command.settings or {})
@@ -298,7 +299,8 @@ def _settings(command: DescribedCycle, domain: "Domain", options: "CycleOptions"
 
 def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Scalar]:
     """Return what is recorded of a cycle's settings; what nobody has said is left out."""
-    from jupiterd.cycle.runs.run_settings import OF_ISLANDS, OF_THE_SIZE
+    from jupiterd.cycle.runs.recorded_settings import OF_THE_SIZE
+    from jupiterd.cycle.runs.run_settings import OF_ISLANDS
 
     more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch"}
     told = settings.model_dump(mode="json", include={*OF_ISLANDS, *more})
@@ -324,7 +326,7 @@ def _with_forecast(
     from jupiterd.cycle.domain.domain import parse_domain
     from jupiterd.cycle.rounds.round_cost import CycleCost, RoundCost
     from jupiterd.cycle.runs.fitted_plan import planned_rounds
-    from jupiterd.cycle.runs.run_settings import OF_TUNING
+    from jupiterd.cycle.runs.recorded_settings import OF_TUNING
     from jupiterd.cycle.training.memory import flops_per_token
     from jupiterd.cycle.training.plan import parse_model
     from jupiterd.cycle.training.tuning import tuning_lines

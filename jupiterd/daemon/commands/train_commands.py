@@ -287,7 +287,8 @@ def _gang(placement: Placement, engine: str, nodes: tuple[NodeId, ...], most: in
 
 def _settings(command: StartTraining, most_ranks: int) -> "RunSettings":
     """Return what was asked for, and what follows from it: steps, and a recipe."""
-    from jupiterd.cycle.runs.run_settings import FROM_DATA, OF_A_STEP, OF_TUNING, RunSettings
+    from jupiterd.cycle.runs.recorded_settings import OF_TUNING
+    from jupiterd.cycle.runs.run_settings import FROM_DATA, OF_A_STEP, RunSettings
     from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
 
     given = {"max_ranks": most_ranks, "start_from": command.weights or ""}

@@ -29,7 +29,7 @@ from jupiterd.cycle.phases.source_reading import READING
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.runs.run_settings import base_of, loss_on
+from jupiterd.cycle.runs.recorded_settings import base_of, loss_on
 from jupiterd.cycle.training.plan import parse_model
 from jupiterd.daemon.catalog.gate_history import last_student, looks_before
 from jupiterd.daemon.catalog.pause_facts import is_interactive, paused_now, waiting_after

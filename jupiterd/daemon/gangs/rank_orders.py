@@ -14,7 +14,7 @@ from jupiterd.cluster.training import tunnel_plan
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, TunnelPlan, is_encrypted
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.phases.steps import TrainRound
-from jupiterd.cycle.runs.run_settings import OF_TUNING
+from jupiterd.cycle.runs.recorded_settings import OF_TUNING
 from jupiterd.cycle.training.peak_flops import peak_flops_per_s
 from jupiterd.daemon.executor import deferred_inputs
 from jupiterd.daemon.executor.curve_paths import NUMBER

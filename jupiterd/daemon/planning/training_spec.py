@@ -22,15 +22,10 @@ from jupiterd.cycle.runs.fitted_plan import (
     plan_of_run,
     with_batch,
 )
+from jupiterd.cycle.runs.recorded_settings import LOSS_ON, NAMED_GENERATOR, OF_TUNING
 from jupiterd.cycle.runs.run_phases import trained_on
 from jupiterd.cycle.runs.run_plan import fitted
-from jupiterd.cycle.runs.run_settings import (
-    FROM_DATA,
-    LOSS_ON,
-    NAMED_GENERATOR,
-    OF_TUNING,
-    RunSettings,
-)
+from jupiterd.cycle.runs.run_settings import FROM_DATA, RunSettings
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.training.tuning import shortly_warmed, tuned
 from jupiterd.errors import Bug, NotFoundError

@@ -8,7 +8,7 @@ import pytest
 from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.phases.steps import RunItems
 from jupiterd.cycle.phases.table import next_step
-from jupiterd.cycle.runs.run_settings import base_of
+from jupiterd.cycle.runs.recorded_settings import base_of
 from tests.support.cycle.round_walk import SHAPE, artifact, finish, tiny_domain, view
 
 BASE, STUDENT, CANDIDATE = artifact("base"), artifact("student"), artifact("candidate")

@@ -9,7 +9,8 @@ from jupiterd.cycle.runs.fitted_plan import (
     plan_of_run,
     planned_rounds,
 )
-from jupiterd.cycle.runs.run_settings import OF_TUNING, RunSettings
+from jupiterd.cycle.runs.recorded_settings import OF_TUNING
+from jupiterd.cycle.runs.run_settings import RunSettings
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.cycle.training.step_budget import passes_over
 from jupiterd.cycle.training.tuning import HIGH_RATE, tuned, tuning_lines, tuning_rate

@@ -44,6 +44,12 @@ PROGRAMS = "jupiterd"
 LOOKS = "looks"
 """The kind of what jupiterctl has look at text before a start."""
 
+READERS = "readers"
+"""The kind of what parses documents that strangers wrote."""
+
+READING = "jupiterd.workers.data.extract.extraction_process"
+"""The module that parses them."""
+
 BACKLOG = 64
 _PR_SET_PDEATHSIG = 1
 _ROOT = Path(__file__).parents[2]
@@ -112,7 +118,7 @@ def main(folder: Path) -> None:
     environments[DATA] = worker_environment("collect", {"threads": 1})
     # As a daemon does before it imports grpc, whose log isn't ours.
     environments[PROGRAMS] = {**os.environ, "GRPC_VERBOSITY": "NONE"}
-    environments[LOOKS] = dict(os.environ)
+    environments |= {kind: dict(os.environ) for kind in (LOOKS, READERS)}
     (folder / PID).write_text(str(os.getpid()))
     (folder / ENVIRONMENTS).write_text(json.dumps(environments))
     waiting = {_listening(folder / kind): kind for kind in environments}

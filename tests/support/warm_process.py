@@ -35,7 +35,17 @@ import msgpack
 from jupiterd.gc_pause import collector_paused
 from jupiterd.workers.__main__ import TASKS
 from jupiterd.workers.forkserver import PRELOADED, import_numpy, preload
-from tests.support.fork_server import DATA, LOOKS, PROGRAMS, child_of, end_with_parent
+from tests.support.fork_server import (
+    DATA,
+    FOLDER_VARIABLE,
+    LOOKS,
+    PROGRAMS,
+    READERS,
+    READING,
+    child_of,
+    end_with_parent,
+)
+from tests.support.warm_readers import start_readers_warm
 from tests.support.warm_start import WITH_TEXT
 
 PACKAGES: Mapping[str, Sequence[str]] = {PROGRAMS: ("jupiterd.daemon", "jupiterd.ctl")}
@@ -47,7 +57,7 @@ LOOKING = (
 )
 """What looks at text."""
 
-RUN = ("jupiterd.workers.__main__", "jupiterd.workers.forkserver", *LOOKING)
+RUN = ("jupiterd.workers.__main__", "jupiterd.workers.forkserver", *LOOKING, READING)
 """Whoever is to be one of these runs it from its first line."""
 
 MAX_ORDER_BYTES = 1 << 16
@@ -62,6 +72,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 def main(kind: str, listener: socket.socket) -> None:
     """Import, then fork for whoever asks."""
+    folder = str(Path(listener.getsockname()).parent)
+    more = {FOLDER_VARIABLE: folder} if kind == DATA else {}  # a collecting worker starts readers
     end_with_parent()
     with collector_paused():
         import_all(kind)
@@ -76,7 +88,7 @@ def main(kind: str, listener: socket.socket) -> None:
         if not os.fork():
             listener.close()
             try:
-                serve(connection)
+                serve(connection, more)
             finally:
                 os._exit(0)
         connection.close()
@@ -89,21 +101,30 @@ def import_all(kind: str) -> None:
         for module in pkgutil.walk_packages(folders, f"{package}."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
-    if kind != PROGRAMS:
+    if kind not in {PROGRAMS, READERS}:
         import_numpy()
     for name in preloaded(kind):
         preload(name)
+    if kind == DATA:
+        start_readers_warm()
 
 
 def preloaded(kind: str) -> Sequence[str]:
     """Return what else is imported for a kind."""
     if kind == DATA:
         return [TASKS[task] for task in WITH_TEXT]
+    if kind == READERS:
+        return (READING, "jupiterd.workers.data.extractors.html")
     return LOOKING if kind == LOOKS else PRELOADED.get(kind, ())
 
 
-def serve(connection: socket.socket) -> None:
-    """Fork what a process asks for, and tell it how that ends; end with that process."""
+def serve(connection: socket.socket, more: Mapping[str, str]) -> None:
+    """Fork what a process asks for, and tell it how that ends; end with that process.
+
+    Args:
+        connection: to whoever asks.
+        more: variables that the fork gets beside those which are wanted.
+    """
     end_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _LIBC.prctl(_PR_SET_NAME, child_of(_peer(connection)).encode())
@@ -114,7 +135,7 @@ def serve(connection: socket.socket) -> None:
     pid = os.fork()
     if not pid:
         connection.close()
-        _become(msgpack.unpackb(data), descriptors)
+        _become(msgpack.unpackb(data), descriptors, more)
     for descriptor in (*descriptors, beginning):
         os.close(descriptor)
     os.read(begun, 1)  # it ends once the fork has what it is to have, and nothing else
@@ -135,7 +156,7 @@ def _peer(connection: socket.socket) -> int:
     return pid
 
 
-def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+def _become(order: Mapping[str, Any], descriptors: Sequence[int], more: Mapping[str, str]) -> None:
     """Run a module as `python -m` does; never return."""
     status = 1
     try:
@@ -145,7 +166,7 @@ def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> None:
         _enter(network)
         os.fchdir(folder)
         os.environ.clear()
-        os.environ.update(order["environment"])
+        os.environ.update(order["environment"] | more)
         _take(others, order["numbers"])
         sys.argv = [order["module"], *order["arguments"]]
         status = _run(order["module"])

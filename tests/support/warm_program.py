@@ -30,6 +30,8 @@ from tests.support.fork_server import (
     FOLDER_VARIABLE,
     LOOKS,
     PROGRAMS,
+    READERS,
+    READING,
     jupiterd_command,
 )
 from tests.support.warm_start import kind_for
@@ -170,7 +172,8 @@ def start_program(
         streams: what it reads and prints to.
     """
     fork = fork_for(command)
-    if fork is not None and not reads_at_start(environment):
+    is_alike = fork is not None and (fork.kind == READERS or not reads_at_start(environment))
+    if fork is not None and is_alike:
         try:
             return _forked(fork, environment, folder, streams)
         except OSError:  # also where it takes too long
@@ -250,6 +253,8 @@ def fork_for(command: Command) -> Fork | None:
         return Fork("tests.support.warm_jupiterd", words[len(daemon) :], network)
     if words[0] == sys.executable and tuple(words[1:]) in LOOK_PROGRAMS:
         return Fork(words[-1], (), network, LOOKS)
+    if words[0] == sys.executable and words[1:3] == ["-m", READING]:
+        return Fork(READING, words[3:], network, READERS)
     if words[0] == str(JUPITERCTL):
         return Fork("tests.support.warm_jupiterctl", words[1:], network)
     return None

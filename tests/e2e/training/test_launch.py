@@ -212,13 +212,13 @@ async def test_a_script_runs_on_two_nodes_and_ends_wherever_a_part_of_it_dies(
             assert said.count(" of 4 started") == 4
         if script != "ddp_gpt.py":
             return
-        hanging = with_python(script, "--hang-at", "2")
-        with on_nodes(cluster, prefix, "--nodes", "all", *hanging) as process:
+        waiting = with_python("waiting.py")
+        with on_nodes(cluster, prefix, "--nodes", "all", *waiting) as process:
             await asyncio.to_thread(read_until, process, "waits", 2)
             pids = [*cluster[1].workers(), *descendants(process)]
             process.kill()
             assert await all_gone(pids, GONE_S), "jupiterctl was killed"
-        with on_nodes(cluster, prefix, "--nodes", "all", *hanging) as process:
+        with on_nodes(cluster, prefix, "--nodes", "all", *waiting) as process:
             await asyncio.to_thread(read_until, process, "waits", 2)
             pids = [*cluster[1].workers(), *descendants(process)]
             cluster[1].kill()

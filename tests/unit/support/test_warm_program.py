@@ -13,7 +13,7 @@ from jupiterd.ctl.preflight import held_out_look, source_survey
 from jupiterd.ctl.preflight.source_survey import answer_of
 from tests.support.ctl.warm_looks import Starting
 from tests.support.daemons.cluster import Daemon
-from tests.support.fork_server import FOLDER_VARIABLE, LOOKS, jupiterd_command
+from tests.support.fork_server import FOLDER_VARIABLE, LOOKS, READERS, READING, jupiterd_command
 from tests.support.warm_program import (
     JUPITERCTL,
     Fork,
@@ -106,6 +106,8 @@ def test_a_network_is_entered_and_whatever_else_comes_first_is_started_cold() ->
     assert fork_for(["setpriv", "--reuid=1", *daemon]) is None
     assert fork_for([*entered, "setpriv", "--reuid=1", *daemon]) is None
     assert fork_for(["/usr/bin/true"]) is None
+    assert fork_for([sys.executable, "-m", READING, "7"]) == Fork(READING, ["7"], kind=READERS)
+    assert fork_for([sys.executable, "-m", "zipfile", "7"]) is None
 
 
 def test_without_a_fork_server_everything_is_started_cold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
-"""When the machines of this network last announced each address where they answer.
+"""When the machines of this network last announced each of their addresses.
 
-Owns that memory, up to a bound, and which announcements are to be asked for anew. Doesn't know how
-they are heard (`mdns`), or what follows (`daemon.links.unreachable_peers`).
+Owns a bounded memory of those times, and the set of addresses to query again. Doesn't know how
+announcements arrive (`mdns`), or who uses the times (`daemon.links.unreachable_peers`).
 """
 
 from collections.abc import Callable
@@ -10,22 +10,23 @@ from typing import Final
 from jupiterd.ports import Address
 
 MAX_ADDRESSES: Final = 256
-"""As many as a daemon tries; anybody on the network can announce any number."""
+"""As many addresses as a daemon tries to reach; any machine can announce any number of them."""
 
 NEVER_S: Final = float("-inf")
 
 
 class AnnouncementTimes:
-    """What was announced, by address; the one heard longest ago is forgotten first."""
+    """The last announcement of each address; beyond MAX_ADDRESSES it drops the oldest one."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
         self._heard_s: dict[Address, float] = {}
         self.doubted: frozenset[Address] = frozenset()
-        """Those that don't answer: whether they are still announced is asked now and then."""
+        """Addresses that don't answer: `mdns` asks now and then whether they are still
+        announced."""
 
     def note(self, address: Address, age_s: float = 0.0) -> None:
-        """Take note that an address was announced so many seconds ago."""
+        """Record that an address was announced `age_s` seconds ago."""
         heard_s = max(self._now_s() - age_s, self.heard_s(address))
         self._heard_s.pop(address, None)
         self._heard_s[address] = heard_s
@@ -33,5 +34,5 @@ class AnnouncementTimes:
             del self._heard_s[next(iter(self._heard_s))]
 
     def heard_s(self, address: Address) -> float:
-        """Return when an address was announced last."""
+        """Return when an address was last announced, on the clock `now_s`; NEVER_S: never."""
         return self._heard_s.get(address, NEVER_S)

@@ -20,7 +20,7 @@ DRAW_TIMEOUT_S = 10.0
 
 
 class PeerArtifactSource:
-    """Asks one peer for manifests and bytes; every failure comes out as a JupiterError."""
+    """Fetches manifests and bytes from one peer; every failure raises a JupiterError."""
 
     def __init__(self, name: str, stub: ArtifactsStub) -> None:
         self._name = name
@@ -32,7 +32,7 @@ class PeerArtifactSource:
         return self._name
 
     async def manifest(self, artifact: ArtifactId) -> bytes | None:
-        """Return the manifest's bytes, or None where the peer doesn't hold it."""
+        """Return the manifest's bytes; None if the peer doesn't hold it."""
         try:
             reply = await self._stub.GetManifest(
                 artifact_pb2.ManifestRequest(id=artifact), timeout=MANIFEST_TIMEOUT_S
@@ -44,7 +44,14 @@ class PeerArtifactSource:
     async def draw(
         self, artifact: ArtifactId, wanted: bytes, max_bytes: int, wait_s: float
     ) -> tuple[list[int], list[NodeId]]:
-        """Return which of the wanted chunks to fetch there, and who else fetches the artifact."""
+        """Ask the peer which chunks to fetch from it; return those, and the nodes that fetch too.
+
+        Args:
+            artifact: the artifact to fetch.
+            wanted: the chunks still missing, as a bit set.
+            max_bytes: the peer assigns chunks of at most this size together.
+            wait_s: how long the peer may wait before it answers with no chunk.
+        """
         request = artifact_pb2.DrawRequest(
             id=artifact, wanted=wanted, max_bytes=max_bytes, wait_ms=round(wait_s * 1000)
         )
@@ -57,7 +64,7 @@ class PeerArtifactSource:
     async def fetch(
         self, artifact: ArtifactId, ranges: Sequence[tuple[int, int]]
     ) -> AsyncIterator[Piece]:
-        """Yield pieces of the (offset, length) ranges, in their order."""
+        """Yield pieces of the (offset, length) ranges, in bytes and in the order of the ranges."""
         wanted = [artifact_pb2.ByteRange(offset=offset, length=length) for offset, length in ranges]
         call = self._stub.Fetch(artifact_pb2.FetchRequest(id=artifact, ranges=wanted))
         try:

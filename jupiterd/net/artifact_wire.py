@@ -1,6 +1,6 @@
-"""The Artifacts service with pieces in our own hands, see `piece`.
+"""The Artifacts service with a message codec of our own, see `chunk_codec`.
 
-Owns both ends of that. Doesn't know what is asked or answered.
+Owns the stub and the registration with that codec. Doesn't know what the calls ask or answer.
 """
 
 from typing import Any, cast
@@ -20,7 +20,7 @@ _FETCH = "/jupiter.v1.Artifacts/Fetch"
 
 
 def artifacts_stub(channel: grpc.aio.Channel) -> ArtifactsStub:
-    """Return what calls the service; each answer of `Fetch` is a `Piece`."""
+    """Return a stub of the service whose `Fetch` yields `Piece`."""
     stub = ArtifactsStub(channel)
     fetch = channel.unary_stream(_FETCH, FetchRequest.SerializeToString, decode_piece)
     cast("Any", stub).Fetch = fetch
@@ -28,18 +28,18 @@ def artifacts_stub(channel: grpc.aio.Channel) -> ArtifactsStub:
 
 
 def add_artifacts(service: ArtifactsServicer, server: grpc.aio.Server) -> None:
-    """Register the service on a server; its `Fetch` yields `Piece`."""
+    """Register the service on a server; its `Fetch` must yield `Piece`."""
     add_ArtifactsServicer_to_server(service, cast("Any", _Registration(server)))
 
 
 class _Registration:
-    """Stands for a server while the generated code registers the service."""
+    """Stands in for a server while the generated code registers the service."""
 
     def __init__(self, server: grpc.aio.Server) -> None:
         self._server = server
 
     def add_generic_rpc_handlers(self, _handlers: object) -> None:
-        """Do nothing: the same handlers follow by their names."""
+        """Do nothing: the generated code registers the same handlers again by name."""
 
     def add_registered_method_handlers(self, service: str, handlers: dict[str, Any]) -> None:
         fetch = handlers["Fetch"]._replace(response_serializer=encode_piece)

@@ -1,10 +1,10 @@
-"""Many requests that are sent once they are wanted.
+"""A stream of requests that the client sends only after the server has accepted the call.
 
-Owns the sign by which a server says so, and both ends' part in it. Doesn't know what is sent.
+Owns the metadata by which the server accepts, and both ends' part in it. Doesn't know the requests.
 
-Who begins at once may be in the middle of it when it is refused: then gRPC's Python API finds first
-that it can't send on, and calls that an internal error before it has seen why. And whatever was
-sent for nothing was in the way of other things.
+A client that sends at once may be sending when the server refuses the call. gRPC's Python API then
+fails to send and reports an internal error instead of the server's reason. The needless requests
+would also delay other calls.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ Call = grpc.aio.StreamUnaryCall[Any, Any]
 async def inviting(
     requests: AsyncIterator[bytes], context: grpc.aio.ServicerContext[Any, Any]
 ) -> AsyncIterator[bytes]:
-    """Yield the requests of a call; the first wish for one lets the caller begin."""
+    """Yield the requests of a call; tell the client to send when the first one is read."""
     await context.send_initial_metadata(((_SIGN, "1"),))
     async for request in requests:
         yield request
 
 
 async def once_invited(requests: Requests, call: "asyncio.Future[Call]") -> AsyncIterator[object]:
-    """Yield the requests when the server wants them; nothing where it has refused the call."""
+    """Yield the requests once the server accepts the call; yield nothing if it refuses."""
     response = await call
     if not any(key == _SIGN for key, _ in await response.initial_metadata() or ()):
         await response.code()  # what is sent to a call that has ended would hide how

@@ -1,13 +1,13 @@
-"""The border: what every call of another node passes before a byte of its request is believed.
+"""Checks every call of another node before it believes a byte of its request.
 
-Owns the order of the checks: who calls, whether they may ask that, how often, how many at once, how
-long they take to say it, how much it is, whether it can be read and how large its numbers are; and
-how a call ends whose method raised an error. Doesn't know any service, or who is a member: it is
-told.
+Owns the order of the checks: the caller's identity, its right to call this method, its call rate,
+its concurrent calls, the time until its request arrives, the request's size, its encoding, and the
+bounds of its numbers. Also owns how a call ends whose method raised an error. Doesn't know any
+service; callers pass the test of membership.
 
-gRPC would read a request and parse it before anybody sees whose it is. So each method is served as
-one of many requests, which is the same on the wire: then it is called first, and the one request is
-read by us.
+gRPC would read and parse a request before this code sees the caller. So the guard serves each
+method as one with a stream of requests, which is the same on the wire, and reads the one request
+itself.
 """
 
 import asyncio
@@ -41,18 +41,18 @@ from jupiterd.protocol.call_errors import abort
 
 EACH_STRANGER = Rate(per_s=5.0, burst=50.0)
 ALL_STRANGERS = Rate(per_s=50.0, burst=200.0)
-"""Calls of nodes that aren't members: a daemon that looks for others calls twice a second."""
+"""Calls per second of nodes that aren't members: a daemon that looks for others calls twice."""
 
 EACH_MEMBER = Rate(per_s=200.0, burst=600.0)
 ALL_MEMBERS = Rate(per_s=64 * 200.0, burst=64 * 600.0)
-"""Messages of a stream count too: the largest ledger that is brought comes in 512 of them."""
+"""Calls per second of members; messages of a stream count: the largest ledger takes 512."""
 
 MAX_CALLS_OF_A_STRANGER = 4
 MAX_CALLS_OF_STRANGERS = 16
-"""At once; each may hold a message of the largest size in memory, see `server`."""
+"""Concurrent calls; each may hold a message of the largest size in memory, see `server`."""
 
 MAX_STRANGERS_REQUEST_BYTES = 16 << 10
-"""A hello or a wish to join, with its certificate, is about one KiB."""
+"""A hello or a request to join, with its certificate, has about one KiB."""
 
 REQUEST_TIMEOUT_S = 5.0
 
@@ -65,7 +65,7 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
 class CallGuard(grpc.aio.ServerInterceptor):
-    """Lets calls through to a server's methods, or ends them."""
+    """A gRPC interceptor that admits calls to a server's methods or ends them."""
 
     def __init__(
         self,
@@ -74,9 +74,9 @@ class CallGuard(grpc.aio.ServerInterceptor):
         refusals: Refusals,
         callers: Callers | None = None,
     ) -> None:
-        """Take the roster, the methods that strangers may call, and where refusals are counted.
+        """`open_methods`: the methods that strangers may call; `refusals`: counts what it refuses.
 
-        `callers` tells where a call comes from that our own front has passed on.
+        `callers` tells the origin of calls that arrive through this node's own proxy (`open_port`).
         """
         self._callers = callers or Callers()
         self._is_member = is_member
@@ -90,7 +90,7 @@ class CallGuard(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable["Handler | None"]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> "Handler | None":
-        """Return the method's handler behind the border; None where there is no such method."""
+        """Return the method's handler behind the checks; None if there is no such method."""
         handler = await continuation(handler_call_details)
         if handler is None:
             return None
@@ -161,7 +161,12 @@ class CallGuard(grpc.aio.ServerInterceptor):
     async def _each(
         self, handler: Handler, requests: AsyncIterator[bytes], who: NodeId
     ) -> AsyncIterator[object]:
-        """Yield each of many requests; they are counted, and a stranger may not be slow."""
+        """Yield each request of a stream; count it, and end the call of a slow stranger.
+
+        Raises:
+            MalformedError: a stranger's request didn't arrive in time, or can't be read.
+            TooOftenError: the caller sent too many requests.
+        """
         while True:
             timeout_s = None if self._is_member(who) else REQUEST_TIMEOUT_S
             try:
@@ -177,7 +182,7 @@ class CallGuard(grpc.aio.ServerInterceptor):
 
     @asynccontextmanager
     async def _let_in(self, name: str, context: Context) -> AsyncGenerator[NodeId]:
-        """Yield the caller; whatever goes wrong then or before ends the call, and is counted."""
+        """Yield the caller's id; end the call on any error, and count a refusal."""
         who = UNKNOWN
         try:
             self._callers.note_call(context.peer())
@@ -202,7 +207,12 @@ class CallGuard(grpc.aio.ServerInterceptor):
 
     @contextmanager
     def _place_for(self, who: NodeId, name: str) -> Generator[None]:
-        """Hold a place among the calls being answered; raises RefusedError where there is none."""
+        """Hold one of the places for concurrent calls.
+
+        Raises:
+            TooOftenError: the caller's rate or its number of calls is too high.
+            NotAMemberError: a stranger calls a method that only members may call.
+        """
         of_members, of_strangers = self._limits()
         now_s = asyncio.get_running_loop().time()
         if self._is_member(who):
@@ -228,7 +238,7 @@ class CallGuard(grpc.aio.ServerInterceptor):
                 del at_once[who]
 
     def _called(self, who: str, context: Context) -> str:
-        """Return how a log names a caller: by its key, else by where it calls from."""
+        """Return the caller's name for logs: its short id, or its address if the id is unknown."""
         return self._callers.host_of(context.peer()) if who == UNKNOWN else short(NodeId(who))
 
     def _limits(self) -> tuple[RateLimit[NodeId], RateLimit[NodeId]]:
@@ -239,11 +249,11 @@ class CallGuard(grpc.aio.ServerInterceptor):
         return self._rates
 
     async def _read(self, requests: AsyncIterator[bytes], who: NodeId) -> bytes:
-        """Return the one request as it came.
+        """Return the bytes of a call's one request.
 
         Raises:
-            MalformedError: it doesn't come, or not in time.
-            TooLargeError: nobody has that much to say.
+            MalformedError: the request didn't arrive, or not in time.
+            TooLargeError: a stranger's request exceeds MAX_STRANGERS_REQUEST_BYTES.
         """
         try:
             async with asyncio.timeout(REQUEST_TIMEOUT_S):

@@ -1,11 +1,10 @@
 """The four connections to one peer.
 
-Owns their settings and their life. Doesn't know what is said on them, or when a peer counts as
-gone.
+Owns their settings and their life. Doesn't know what a call asks, or when a peer counts as gone.
 
-Four, because whatever waits on one connection waits for everything sent before it: a heartbeat
-behind a checkpoint would come half a second late and look like a dying machine. Each keeps its own
-subchannel pool, or gRPC would quietly lay them onto one connection again.
+There are four because a message waits for all messages sent before it on its connection: a
+heartbeat behind a checkpoint would arrive half a second late, and the node would look dead. Each
+connection has a subchannel pool of its own, or gRPC would combine them into one.
 """
 
 import asyncio
@@ -42,18 +41,18 @@ CHANNEL_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
 )
 
 MAX_SMALL_REPLY_BYTES: Final = 64 << 10
-"""A heartbeat of 64 members, or a hello with everybody's addresses, has a quarter of that."""
+"""A heartbeat of 64 members, or a hello with all addresses, takes a quarter of that."""
 
 MAX_REPLY_BYTES: Final = 4 << 20
 MAX_BULK_REPLY_BYTES: Final = 17 << 20
-"""A manifest comes in one message and may have 16 MiB; all else there is far smaller."""
+"""A manifest comes in one message and may take 16 MiB; all other replies are far smaller."""
 
 BRIEF_CALLS_S: Final = 12.0
-"""Longer than the time-out of any call that isn't made `in_use`."""
+"""Longer than the time-out of every call that isn't made `in_use`."""
 
 
 class PeerChannels:
-    """Heartbeat, control and bulk connections to one peer, each made when it is first used."""
+    """The heartbeat, control, bulk and script connections to one peer; each opens on first use."""
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class PeerChannels:
         certificate_pem: bytes,
         members_port: int = 0,
     ) -> None:
-        """`members_port`: which the peer keeps for members, so it is tried first; 0: none."""
+        """`members_port`: the peer's port for members only, which gRPC tries first; 0: none."""
         self.address, self.members_port = address, members_port
         self._identity = identity
         self._certificate_pem = certificate_pem
@@ -76,37 +75,37 @@ class PeerChannels:
 
     @cached_property
     def heartbeat(self) -> PeerStub:
-        """The Peer service on a connection that carries nothing large."""
+        """The Peer service on a connection that carries only heartbeats."""
         # No pings to guess how much the connection holds: they would be as many as the beats.
         return PeerStub(self._channel(MAX_SMALL_REPLY_BYTES, ("grpc.http2.bdp_probe", 0)))
 
     @cached_property
     def control(self) -> PeerStub:
-        """The Peer service for everything but heartbeats."""
+        """The Peer service for all other calls."""
         return PeerStub(self._channel(MAX_REPLY_BYTES))
 
     @cached_property
     def bulk(self) -> ArtifactsStub:
-        """The Artifacts service."""
+        """The Artifacts service, on a connection of its own."""
         return artifacts_stub(self._channel(MAX_BULK_REPLY_BYTES))
 
     @cached_property
     def scripts(self) -> ScriptsStub:
-        """The Scripts service, on a connection that only what scripts print passes."""
+        """The Scripts service, on a connection that carries only the output of scripts."""
         return ScriptsStub(self._channel(MAX_REPLY_BYTES))
 
     def at(self, address: Address) -> "PeerChannels":
-        """Return new ones to the same peer at another address."""
+        """Return new channels to the same peer at another address."""
         return self.through(self.members_port, address)
 
     def through(self, members_port: int, address: Address | None = None) -> "PeerChannels":
-        """Return new ones that try this port first, at the same address or another one."""
+        """Return new channels that try `members_port` first, at the same address or another one."""
         there = address or self.address
         return PeerChannels(self._identity, there, self._certificate_pem, members_port)
 
     @contextlib.contextmanager
     def in_use(self) -> Generator[Self]:
-        """Keep the connections open for a call that may last, even when others replace them."""
+        """Keep the connections open during a long call, even if other channels replace these."""
         self._users += 1
         self._unused.clear()
         try:
@@ -117,7 +116,7 @@ class PeerChannels:
                 self._unused.set()
 
     async def retire(self) -> None:
-        """Close once nobody uses them: lasting calls are over, and brief ones have had time."""
+        """Close the connections after every long call has ended and short ones have had time to."""
         try:
             await asyncio.sleep(BRIEF_CALLS_S)
             await self._unused.wait()
@@ -125,7 +124,7 @@ class PeerChannels:
             await self.close()
 
     async def close(self) -> None:
-        """Break off every call and close the connections; calls after that are told so."""
+        """Cancel every call and close the connections; later calls fail with an AioRpcError."""
         self._closed.set()
         while self._open:
             await self._open.pop().close()
@@ -139,10 +138,10 @@ class PeerChannels:
 
 
 def _target(address: Address, members_port: int) -> str:
-    """Return where gRPC is to connect: it takes the first of these that shakes hands.
+    """Return gRPC's target; gRPC uses the first address in it that completes a handshake.
 
-    A name isn't looked up here, so only an address gets two ports. A link's scope is part of a URI,
-    where a percent sign is %25.
+    gRPC resolves a host name itself, so only an IP address gets two ports. In a URI, the percent
+    sign of a link's scope is written %25.
     """
     family = _family(address.host)
     if not family:
@@ -153,7 +152,7 @@ def _target(address: Address, members_port: int) -> str:
 
 
 def _family(host: str) -> str:
-    """Return what a URI of gRPC begins with; empty where the host is a name."""
+    """Return the URI scheme of gRPC for an IP address; empty if the host is a name."""
     try:
         return f"ipv{ip_address(host).version}"
     except ValueError:

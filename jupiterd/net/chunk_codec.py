@@ -1,9 +1,10 @@
-"""A piece of an artifact on the wire, without copying its bytes more often than the wire does.
+"""Encodes a piece of an artifact for the wire with as few copies of its bytes as possible.
 
-Owns the form: the message `FetchPiece`, as protobuf would write it. Doesn't know artifacts.
+Owns the encoding of the message `FetchPiece`, the same that protobuf would write. Doesn't know
+artifacts.
 
-Protobuf for Python copies a bytes field twice on its way out and once on its way in: for gigabytes
-that costs as much as encrypting them.
+Protobuf for Python copies a bytes field twice when it sends it and once when it receives it. For
+gigabytes, that costs as much as encrypting them.
 """
 
 from typing import Final, NamedTuple
@@ -13,25 +14,29 @@ from jupiterd.rpc.artifact_pb2 import FetchPiece
 _OFFSET: Final = b"\x08"
 """Field 1, a varint."""
 _DATA: Final = b"\x12"
-"""Field 2, bytes with their length before them."""
+"""Field 2, bytes with their length in front."""
 _MAX_VARINT_BYTES: Final = 10
 
 
 class Piece(NamedTuple):
-    """Some bytes of the files laid end to end, and where they begin."""
+    """Bytes of an artifact and their offset in its files laid end to end."""
 
     offset: int
     data: memoryview | bytes
 
 
 def encode_piece(piece: Piece) -> bytes:
-    """Return the message."""
+    """Return the encoded message."""
     data = piece.data
     return b"".join((_OFFSET, _varint(piece.offset), _DATA, _varint(len(data)), data))
 
 
 def decode_piece(raw: bytes) -> Piece:
-    """Read the message, its data as a view into `raw`; raises DecodeError where it isn't one."""
+    """Decode the message; its data is a view into `raw`.
+
+    Raises:
+        DecodeError: `raw` isn't such a message.
+    """
     offset, at = _read_varint(raw, 1) if raw[:1] == _OFFSET else (0, 0)
     if at and raw[at : at + 1] == _DATA:
         length, at = _read_varint(raw, at + 1)
@@ -51,7 +56,7 @@ def _varint(number: int) -> bytes:
 
 
 def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
-    """Return a number and where it ends; 0 stands for nowhere."""
+    """Return a number and the offset behind it; offset 0: no valid number starts here."""
     number = 0
     for position, byte in enumerate(raw[at : at + _MAX_VARINT_BYTES]):
         number |= (byte & 0x7F) << 7 * position

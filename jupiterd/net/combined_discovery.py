@@ -1,6 +1,6 @@
-"""Several ways of finding peers, used as one.
+"""Several ways of discovery, used as one.
 
-Owns running them side by side. Doesn't know any of them.
+Owns how they run side by side. Doesn't know any one of them.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from jupiterd.ports import Address, Discovery
 
 
 class CombinedDiscovery:
-    """Starts and closes several discoveries together and yields what any of them sees."""
+    """Starts and closes several discoveries together, and yields the sightings of all."""
 
     def __init__(self, parts: tuple[Discovery, ...]) -> None:
         self._parts = parts
@@ -20,7 +20,7 @@ class CombinedDiscovery:
         await asyncio.gather(*(part.start(port) for part in self._parts))
 
     async def sightings(self) -> AsyncIterator[Address]:
-        """Yield each sighting of any part as it comes; ends when all of them have."""
+        """Yield each sighting of any part as it arrives; end when all parts have ended."""
         waiting = {_next_of(sightings): sightings for sightings in self._iterators()}
         try:
             while waiting:
@@ -46,7 +46,7 @@ class CombinedDiscovery:
 
 
 def merge(*parts: Discovery) -> Discovery:
-    """Return one discovery that does what all of them do."""
+    """Return one discovery that combines these."""
     return parts[0] if len(parts) == 1 else CombinedDiscovery(parts)
 
 

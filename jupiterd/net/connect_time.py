@@ -1,7 +1,7 @@
-"""How long it takes to reach an address: one TCP handshake, and no more.
+"""Measures how long one TCP handshake with an address takes.
 
-Owns the socket. Doesn't know who answers there: that was proved when the address was taken up, and
-whoever sends anything over it proves it again.
+Owns the socket. Doesn't know who answers: this node verified the peer when it first used the
+address, and every later connection verifies it again.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from typing import Final
 from jupiterd.ports import Address
 
 HANG_UP: Final = struct.pack("ii", 1, 0)
-"""Linger for no time: the connection is reset, and leaves nothing behind at either end."""
+"""SO_LINGER with 0 s: closing resets the connection, so neither end keeps it in TIME_WAIT."""
 
 
 async def connect_time_s(address: Address, timeout_s: float) -> float | None:
-    """Return the seconds that a TCP handshake took, or None where there was none in time."""
+    """Return the seconds that a TCP handshake took; None if none succeeded in time."""
     loop = asyncio.get_running_loop()
     try:
         family, _, _, _, target = socket.getaddrinfo(

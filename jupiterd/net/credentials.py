@@ -1,8 +1,8 @@
-"""Mutual TLS between nodes: who is let through, and who is on the other end.
+"""Mutual TLS between nodes: which keys a node accepts, and which key the other end holds.
 
-Owns gRPC's credentials, the caller's id, and looking at an unknown peer's key. Doesn't know who is
-a member. Both ends speak TLS 1.3: gRPC for Python has no setting for it and negotiates the highest
-version both know.
+Owns gRPC's credentials, the caller's id, and the look at an unknown peer's certificate. Doesn't
+know who is a member. Both ends speak TLS 1.3: gRPC for Python has no setting for it and negotiates
+the highest version that both ends know.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ from jupiterd.net.identity import LEAF_NAME, Identity, node_id_of, pairing_root_
 from jupiterd.ports import Address
 
 TARGET_NAME_OPTION: Final = ("grpc.ssl_target_name_override", LEAF_NAME)
-"""Channel option: every leaf carries the same name, whatever address it is reached at."""
+"""A channel option: the certificate's name is the same at every address of every node."""
 
 MAX_RECORD_BYTES: Final = 16 << 10
-"""Of TLS."""
+"""The TLS protocol version 1.3."""
 
 
 def server_credentials(identity: Identity) -> grpc.ServerCredentials:
-    """Return credentials that let every key in and prove which one it is."""
+    """Return server credentials that accept every key and verify that the client holds it."""
     return grpc.ssl_server_credentials(
         [(identity.key_pem, identity.certificate_pem)],
         root_certificates=pairing_root_pem(),
@@ -38,11 +38,11 @@ def server_credentials(identity: Identity) -> grpc.ServerCredentials:
 def members_credentials(
     identity: Identity, certificates: Callable[[], frozenset[bytes]]
 ) -> grpc.ServerCredentials:
-    """Return credentials that let the holders of these leaves in and nobody else.
+    """Return server credentials that only accept the holders of these leaf certificates.
 
-    Each leaf is a trust anchor by itself; nothing is concluded from the root that all share. gRPC
-    asks anew at each handshake, from a thread of its own: `certificates` returns the leaves (PEM)
-    of who is a member just now.
+    Each leaf is a trust anchor by itself; the common root proves nothing. gRPC calls `certificates`
+    at each handshake, from a thread of its own; it must return the leaves (PEM) of the current
+    members.
     """
     own = frozenset([identity.certificate_pem])
     served = own | certificates()
@@ -68,9 +68,10 @@ def members_credentials(
 
 
 def channel_credentials(identity: Identity, peer_certificate_pem: bytes) -> grpc.ChannelCredentials:
-    """Return credentials that accept exactly one peer: the holder of that leaf's key.
+    """Return client credentials that accept exactly one peer: the holder of that leaf's key.
 
-    The leaf itself is the only trust anchor; it is no authority, so nothing else chains up to it.
+    The leaf itself is the only trust anchor. It is no certificate authority, so no other
+    certificate can chain up to it.
     """
     return grpc.ssl_channel_credentials(
         root_certificates=peer_certificate_pem,
@@ -80,7 +81,7 @@ def channel_credentials(identity: Identity, peer_certificate_pem: bytes) -> grpc
 
 
 def caller(context: "grpc.aio.ServicerContext[Any, Any]") -> NodeId:
-    """Return the id of the node that makes this call, from the key it proved to hold."""
+    """Return the id of the calling node, derived from the key that it proved to hold."""
     chain = context.auth_context().get("x509_pem_cert")
     if not chain:
         raise Bug("a call came in without a client certificate")
@@ -90,15 +91,18 @@ def caller(context: "grpc.aio.ServicerContext[Any, Any]") -> NodeId:
 async def peek_certificate(
     address: Address, timeout_s: float, on_connected: Callable[[], None] = lambda: None
 ) -> bytes:
-    """Shake hands with whoever answers there and return the leaf certificate they show (PEM).
+    """Connect to an unknown peer and return the leaf certificate that it shows (PEM).
 
-    This only says which key to pin; that the other side holds it is proved by the pinned channel.
-    We hang up before it is our turn to show who we are.
+    The result only says which key to pin; the pinned connection later proves that the peer holds
+    it. This function hangs up before it would have to show this node's own certificate.
 
-    on_connected: called once TCP has connected
+    Args:
+        address: where to connect.
+        timeout_s: for the whole handshake.
+        on_connected: called as soon as TCP has connected.
 
     Raises:
-        ConnectionRefusedByPeerError: the machine is there, and no daemon on that port.
+        ConnectionRefusedByPeerError: the machine answers, but no daemon listens on that port.
         PeerUnreachableError: nobody answers in time, or not with TLS.
     """
     try:
@@ -125,7 +129,7 @@ async def _shown_certificate(address: Address, on_connected: Callable[[], None])
 
 
 async def _shake_hands(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> ssl.SSLObject:
-    """Do so as far as their side goes; asyncio's own TLS would take 256 KiB for each of many."""
+    """Run the peer's half of the TLS handshake; asyncio's own TLS would take 256 KiB for each."""
     heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = _looking_only().wrap_bio(heard, said, server_hostname=LEAF_NAME)
     while True:

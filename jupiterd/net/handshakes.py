@@ -1,8 +1,8 @@
-"""How many TCP handshakes an address leaves without an answer: what a link loses shows in them.
+"""Counts the TCP handshakes that an address leaves unanswered, which reveals packet loss.
 
-Owns the sockets. Doesn't know who answers there, or what follows from the number. A refusal is an
-answer too. Nothing is sent but the handshakes, and the two kernels do them by themselves; so we
-look once, after a while, and a busy machine isn't taken for a bad link.
+Owns the sockets. Doesn't know who answers, or what the caller does with the count. A refusal counts
+as an answer. It sends nothing but handshakes. The two kernels carry them out, and this code looks
+once, after a while, so that a busy machine doesn't look like a bad link.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Final
 from jupiterd.ports import Address
 
 ANSWER_S: Final = 0.7
-"""Wi-Fi may hold packets back for half a second; a lost one is sent again after a whole one."""
+"""Wi-Fi may delay packets for half a second; the kernel repeats a lost one after one second."""
 
 _NO_ROUTE: Final = {
     errno.ENETUNREACH,
@@ -26,16 +26,16 @@ _NO_ROUTE: Final = {
     errno.EHOSTDOWN,
     errno.ETIMEDOUT,
 }
-"""What our own machine says where nobody has answered: it has no route, or found nobody there."""
+"""Errors of this machine's own kernel: it has no route, or found no such neighbour."""
 
 _HANG_UP: Final = struct.pack("ii", 1, 0)
-"""Linger for no time: the connection is reset, and leaves nothing behind at either end."""
+"""SO_LINGER with 0 s: closing resets the connection, so neither end keeps it in TIME_WAIT."""
 
 
 async def unanswered(
     addresses: Sequence[Address], each: int, answer_s: float = ANSWER_S
 ) -> list[int]:
-    """Begin so many handshakes with each address, all at once; return how many got no answer."""
+    """Start this many handshakes with each address at once; return how many got no answer."""
     with contextlib.ExitStack() as stack:
         askers = [
             [stack.enter_context(_asker(address)) for _ in range(each)] for address in addresses
@@ -47,7 +47,7 @@ async def unanswered(
 
 @contextlib.contextmanager
 def _asker(address: Address) -> Generator[socket.socket | None]:
-    """Begin a handshake; None where nothing leads there."""
+    """Start a handshake; return None if there is no route."""
     try:
         family, _, _, _, target = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST

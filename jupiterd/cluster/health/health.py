@@ -1,6 +1,6 @@
 """The health warnings of the cluster, each with a hint of what to do.
 
-Owns the table of warnings and the condition of each. Doesn't know where they are shown.
+Owns the table of warnings and the condition of each. Doesn't know which screen shows them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,18 +21,18 @@ from jupiterd.ids import NodeId, short
 
 @dataclass(frozen=True)
 class HealthWarning:
-    """One line for the user, with a hint of what to do."""
+    """A warning in one line for the user, with a hint of what to do."""
 
     code: str
     severity: Severity
     title: str
     hint: str
     about: str = ""
-    """A lasting name of its subject: a node's id, a line of a file; empty: this node."""
+    """A lasting name of its subject: a node's id, or a line of a file; empty: this node."""
 
     @property
     def key(self) -> str:
-        """Its identity among all warnings, independent of its title."""
+        """The identity of this warning, independent of the wording of its title."""
         return f"{self.code}:{self.about}"
 
 
@@ -44,7 +44,7 @@ class NodeView:
     name: str
     liveness: Liveness
     engines: tuple[str, ...] = ()
-    """Engines installed there, as far as they are known."""
+    """The engines installed there, as far as this node knows them."""
     program: str = ""
     """The version of Jupiter there; empty: unknown."""
     cloned_at: tuple[str, ...] = ()
@@ -69,15 +69,15 @@ class ClusterView:
     nodes: tuple[NodeView, ...]
     """All members, this node included."""
     pending_reason: str = ""
-    """Why this node waits outside a closed cluster; empty where it doesn't."""
+    """Why this node waits outside a closed cluster; empty: it doesn't."""
     wanted_cluster: str = ""
-    """The cluster that this node looks for without an answer; empty: it looks for none."""
+    """The cluster that this node looks for and hasn't found; empty: it looks for none."""
     pending_command: str = OPEN_COMMAND
-    """What to run on a member to let this node in."""
+    """The command to run on a member so that it lets this node in."""
     waiting: tuple[WaitingView, ...] = ()
     """Newcomers that wait for approval."""
     clone_at: str = ""
-    """The address of another machine with this node's key; empty where none was seen."""
+    """The address of another machine with this node's key; empty: there is none."""
     is_removed: bool = False
     """This node is no longer a member."""
     trusts_lan: bool = False
@@ -85,38 +85,38 @@ class ClusterView:
     contradictions: tuple[str, ...] = ()
     """Entries of this machine's cluster file that contradict a measurement."""
     without_effect: tuple[str, ...] = ()
-    """Entries of that file without an effect, and why."""
+    """Entries of that file that have no effect, each with the reason."""
     disk_trouble: str = ""
-    """Why this node can't write; empty where it can."""
+    """Why this node can't write to its disk; empty: it can."""
     is_local: bool = False
-    """Its settings limit discovery to daemons of its own machine."""
+    """This node's settings limit discovery to daemons of its own machine."""
     walked_in: tuple[NodeId, ...] = ()
-    """Members that were admitted without approval by a person."""
+    """Members that joined without a person's approval."""
     approving_machines: str = ""
-    """The machines on which a person may approve them."""
+    """The machines on which a person may approve those members."""
     behind: tuple[NodeId, ...] = ()
-    """Members of `walked_in` whose snapshot has what this node lacks; it may not load theirs."""
+    """Members of `walked_in` that hold facts which this node lacks and may not load from them."""
     has_token: bool = False
-    """A join token names the cluster that it is to join."""
+    """A join token names the cluster that this node wants to join."""
     shared_addresses: tuple[tuple[str, str, str], ...] = ()
     """(address, name, name): addresses that two machines announce as their own."""
     unreached: tuple[Unreached, ...] = ()
-    """Addresses that were heard or configured, and can't be reached."""
+    """Addresses that discovery or the settings name and this node can't reach."""
     unreached_by: tuple[tuple[NodeId, tuple[Unreached, ...]], ...] = ()
-    """The same, as other members report it."""
+    """The same, as other members report them."""
     clocks: tuple[tuple[str, str], ...] = ()
     """(node, text): nodes whose clock is wrong."""
     outage: Outage | None = None
-    """Why this node reaches no other, where its own link is the cause."""
+    """Why this node reaches no other node, if the cause is its own link."""
 
 
 @dataclass(frozen=True)
 class _Row:
     severity: Severity
     title: str
-    """May name {subject}."""
+    """It may contain {subject}."""
     hint: str
-    """May name {command}."""
+    """It may contain {command}."""
 
 
 TABLE: Mapping[str, _Row] = {
@@ -247,13 +247,13 @@ TABLE: Mapping[str, _Row] = {
         "jupiterd --local --port 0 --state-dir OTHER",
     ),
 }
-"""Every warning there is, by its code, the gravest causes first."""
+"""Every warning by its code, the gravest causes first."""
 
 _OF_LIVENESS = {Liveness.GONE: "node-gone", Liveness.SUSPECT: "node-suspect"}
 
 
 def judge(view: ClusterView) -> list[HealthWarning]:
-    """Return what is wrong, in the order of the table; empty when all is well."""
+    """Return the warnings that apply, in the order of TABLE; empty if all is well."""
     rank = {code: position for position, code in enumerate(TABLE)}
     found = sorted(_findings(view), key=lambda finding: (rank[finding.code], finding.subject))
     return [_warning(finding) for finding in found]
@@ -301,7 +301,7 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
 
 
 def _of_unreached(view: ClusterView, names: Mapping[NodeId, str]) -> Iterator[_Finding]:
-    """Return who can't be reached from here, and from another member though not from here."""
+    """Yield the addresses that this node can't reach, and those that only another member can't."""
     yield from (_Finding(it.code, it.title, it.hint) for it in diagnoses(view.unreached))
     own = {each.address for each in view.unreached}
     for node, reports in view.unreached_by:
@@ -311,7 +311,7 @@ def _of_unreached(view: ClusterView, names: Mapping[NodeId, str]) -> Iterator[_F
 
 
 def _of_guests(view: ClusterView, names: Mapping[NodeId, str]) -> Iterator[_Finding]:
-    """Return what is to be said of members that walked in."""
+    """Yield the findings about members that joined without approval."""
     for node in view.walked_in:
         command = f"run on {view.approving_machines}: {trust_command(names[node])}"
         yield _Finding("node-walked-in", names[node], command, about=node)
@@ -320,7 +320,7 @@ def _of_guests(view: ClusterView, names: Mapping[NodeId, str]) -> Iterator[_Find
 
 
 def _of_versions(view: ClusterView, alive: Iterable[NodeView]) -> Iterator[_Finding]:
-    """Return what is to be said of members that run another version than the leader."""
+    """Yield the findings about members that run another version than the leader."""
     leaders = next((node.program for node in view.nodes if node.node == view.leader), "")
     for node in alive:
         title, hint = difference(node.name or short(node.node), node.program, leaders)
@@ -329,7 +329,7 @@ def _of_versions(view: ClusterView, alive: Iterable[NodeView]) -> Iterator[_Find
 
 
 def _of_this_node(view: ClusterView) -> tuple[tuple[_Finding, bool], ...]:
-    """Return each finding, and whether it holds."""
+    """Return each finding about this node, and whether it applies."""
     is_alone = len(view.nodes) == 1 and not (
         view.is_removed or view.wanted_cluster or view.unreached
     )

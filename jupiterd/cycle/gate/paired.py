@@ -37,19 +37,19 @@ from jupiterd.cycle.gate.skewness import (
 
 @dataclass(frozen=True)
 class Evidence:
-    """The paired test's numbers; improvement is positive where the candidate is better."""
+    """The results of the paired test; an improvement is positive if the candidate is better."""
 
     mean_improvement_bpb: float
     standard_error_bpb: float
     degrees_of_freedom: float
     t: float
-    """Of the hypothesis that the improvement is the margin at most."""
+    """The statistic of the null hypothesis that the improvement is at most the margin."""
     p: float
-    """One-sided, of the same hypothesis."""
+    """The one-sided p value of that hypothesis."""
     lower_bound_bpb: float
-    """The improvement is above this, at the confidence that this test may spend."""
+    """The lower confidence bound of the improvement, at the test's one-sided level."""
     upper_bound_bpb: float
-    """The improvement is below this, at the same confidence."""
+    """The upper confidence bound of the improvement, at the same level."""
 
 
 def measure(
@@ -60,15 +60,17 @@ def measure(
     *,
     skew_errors: float | None = None,
 ) -> Evidence:
-    """Return the paired test at one-sided `alpha`.
+    """Return the paired, cluster-robust test at the one-sided level `alpha`.
+
+    The module's docstring gives the formula and its sources.
 
     Args:
-        improvements: bits per byte that the candidate saves, for each document; finite.
-        clusters: the cluster of each document, two or more different ones.
-        margin_bpb: what the improvement is at most, by the hypothesis that p is of.
-        alpha: one-sided level of the two bounds.
-        skew_errors: so many standard errors of the skewness bounds allow for beside that of the
-            sample; None: they allow for none at all, as the first verdicts.
+        improvements: bits per byte that the candidate saves on each document; finite.
+        clusters: the cluster of each document; at least two different ones.
+        margin_bpb: by the null hypothesis, the improvement is at most this many bits per byte.
+        alpha: one-sided level of each bound, between 0 and 1.
+        skew_errors: the bounds allow for the sample's skewness plus this many of its standard
+            errors; None: for none at all, as the first verdicts did.
     """
     documents = len(improvements)
     mean = math.fsum(improvements) / documents
@@ -91,7 +93,7 @@ def measure(
 def _allowances(
     errors: Sequence[float], clusters: float, skew_errors: float | None
 ) -> tuple[float, float]:
-    """Return what the lower and the upper bound give away because errors may be skewed."""
+    """Return by how much skewness widens the lower and the upper bound (see `skewness`)."""
     if skew_errors is None:
         return 0.0, 0.0
     skew, unknown = sample_skewness(errors), skew_errors * skewness_error(len(errors))
@@ -101,7 +103,7 @@ def _allowances(
 def _errors(
     improvements: Sequence[float], clusters: Sequence[str], mean: float
 ) -> list[tuple[float, int]]:
-    """Return of each cluster how far its documents lie from the mean together, and their number."""
+    """Return each cluster's sum of deviations from the mean and its number of documents."""
     errors: defaultdict[str, float] = defaultdict(float)
     sizes: defaultdict[str, int] = defaultdict(int)
     for value, cluster in zip(improvements, clusters, strict=True):
@@ -111,7 +113,7 @@ def _errors(
 
 
 def _spread(errors: Sequence[tuple[float, int]], documents: int) -> tuple[float, float]:
-    """Return the mean's standard error and its degrees of freedom."""
+    """Return the standard error (CV3) of the mean, and its degrees of freedom."""
     count = len(errors)
     squares = math.fsum((error / (documents - size)) ** 2 for error, size in errors)
     effective_clusters = documents**2 / sum(size * size for _, size in errors)

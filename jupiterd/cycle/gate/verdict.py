@@ -1,6 +1,7 @@
-"""The verdict on a candidate, with all the numbers behind it.
+"""The gate's verdict on a candidate: the decision, the reason, and every number behind them.
 
-Owns what the answers come to. Doesn't know models, files, or what follows from a verdict.
+Owns how the answers to the gate's questions combine to one decision. Doesn't know models, files, or
+what the cycle does with a verdict.
 """
 
 import math
@@ -27,10 +28,10 @@ NOTHING_ELSE = Findings()
 
 @dataclass(frozen=True)
 class DevelopmentLook:
-    """How a candidate does on development text, which is scored in every round.
+    """The candidate's and the incumbent's scores on development text, measured in every round.
 
-    Bits per byte over all of it; infinite where a score isn't finite. A promotion never depends on
-    them: they are what a generator is rolled back by (`cycle.generation.promotion`).
+    Bits per byte over all of that text; infinite if a score isn't finite. The gate never uses them:
+    `cycle.generation.promotion` uses them to roll a generator back.
     """
 
     documents: int
@@ -40,60 +41,62 @@ class DevelopmentLook:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The decision and every number behind it; a number that couldn't be had is None."""
+    """The gate's decision and every number behind it; None stands for a number that is missing."""
 
     decision: Decision
     reason: str
     look: int
     alpha_spent: float
-    """What this look may spend of the domain's alpha."""
+    """The significance level that this look may spend, of the cycle's alpha."""
     documents: int
     clusters: int
     bytes: int
     val_bpb: float
-    """The candidate's bits per byte over all bytes; infinite where a score isn't finite."""
+    """The candidate's bits per byte over all bytes; infinite if a score isn't finite."""
     val_bpb_document_mean: float
     incumbent_bpb: float
     generator_bpb: float
     dev: DevelopmentLook | None
-    """None where no text is held out for that."""
+    """None if the domain keeps no development text."""
     byte_bpb: float
     unigram_bpb: float
     evidence: Evidence | None
-    """Against the last student that was shown to be better than the one before it."""
+    """The paired test against the last student that beat the one before it."""
     against_generator: Evidence | None
-    """Against the generator in force."""
+    """The paired test against the generator in force."""
     strata: Mapping[str, float]
-    """Mean improvement in bits per byte of each stratum and of the rarest quarter."""
+    """Mean improvement, in bits per byte, of each stratum and of the rarest quarter."""
     questions: Mapping[str, Answer]
-    """Each with its answer, in the order in which they are asked."""
+    """Question -> its answer, in the order in which the gate asks them."""
     ledger: AlphaLedger
     reach: TextPower | None
     cloze: ClozeComparison | None
     sanity: Sanity | None
     teaching: ArmComparison | None
-    """The candidate's text beside the generator's, or beside real text alone; None: not tried."""
+    """Small students on the candidate's text against those on the text of the generator in force,
+    or on real text alone; None: not tried."""
     control: ArmComparison | None
-    """What the round packed beside real text alone; None where it packed no synthetic text."""
+    """Small students on the round's mix against those on real text alone; None if the round packed
+    no synthetic text."""
     proxies: Sequence[ProxyRun]
-    """The small students that were trained for both."""
+    """The small students trained for `teaching` and `control`."""
     vault: VaultLook | None
     tie_break: TieBreak | None = None
-    """What a judge said; None where the domain names none."""
+    """The judge's preference; None if the domain names no judge."""
     base_bpb: float | None = None
-    """Of the model that the cycle began with; None where none was brought."""
+    """Bits per byte of the model that the cycle started from; None if it started without one."""
     against_base: Evidence | None = None
-    """Against that model."""
+    """The paired test against the model that the cycle started from."""
     forgetting: Forgetting | None = None
-    """On text that isn't of the domain, beside that model."""
+    """Scores on general text, compared with the model that the cycle started from."""
 
     def passed(self, question: Question) -> bool:
-        """Say whether a question was asked and answered well."""
+        """Return whether the gate asked this question and the candidate passed it."""
         return self.questions[question].outcome is Outcome.PASSED
 
     @property
     def is_tied(self) -> bool:
-        """Say whether all that is left is a judge's word."""
+        """Return whether only the judge's preference is left to decide."""
         answer = self.questions.get(Question.PREFERRED)
         return answer is not None and answer.outcome is not Outcome.NOT_ASKED
 
@@ -104,7 +107,14 @@ def decide(
     look: int,
     findings: Findings = NOTHING_ELSE,
 ) -> Verdict:
-    """Return the verdict on the candidate, the same whatever the order of the scores."""
+    """Return the verdict on the candidate; the order of the scores doesn't matter.
+
+    Args:
+        scores: documents of the gate's, the development and the vault's text.
+        settings: the domain's margins and alpha.
+        look: the number of this look in the cycle, from 1; it determines the level (`looks`).
+        findings: the results of all other trials.
+    """
     ordered = sorted(scores, key=lambda score: score.id)
     judged = [score for score in ordered if score.part == GATE]
     ledger = ledger_at(settings.alpha, look)
@@ -153,7 +163,7 @@ def _base_bpb(case: Case) -> float | None:
 
 
 def _conclude(answers: Mapping[Question, Answer]) -> tuple[Decision, str]:
-    """Return what the first question says that decides; where none does, the candidate wins."""
+    """Return the decision and reason of the first deciding answer; if none decides, promote."""
     for answer in answers.values():
         if answer.decides:
             return answer.decision, answer.reason
@@ -168,7 +178,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def look_at_development(scores: Sequence[DocumentScore]) -> DevelopmentLook | None:
-    """Return the bits per byte of candidate and incumbent on the same text; None without text."""
+    """Return bits per byte of candidate and incumbent on development text; None without text."""
     if not scores:
         return None
     return DevelopmentLook(

@@ -68,6 +68,11 @@ class Parts:
     """One daemon's parts, each made with those before it."""
 
     def __init__(self, settings: Settings, state_dir: StateDir, group: asyncio.TaskGroup) -> None:
+        """Read this node's key, its ledger and its hardware, and make every part.
+
+        Raises:
+            StateDirError: the key file can't be read or written.
+        """
         self.settings, self.state_dir, self.group = settings, state_dir, group
         self.setting_sources: dict[str, str] = {}
         self.stopping, self.ready = Shutdown(), asyncio.Event()
@@ -75,6 +80,15 @@ class Parts:
         self.hardware, self.file = probe(settings.devices), LedgerFile(state_dir.ledger)
         self.replica = Replica(self.identity, self.file)
         self.peers, self.refusals = Peers(self.identity), Refusals()
+        self._make_membership()
+        self._make_workers()
+        self._make_link_monitors()
+        self._make_scripts()
+        self._make_joining()
+        self._make_commands_and_views()
+
+    def _make_membership(self) -> None:
+        group, state_dir = self.group, self.state_dir
         self.anti_entropy = AntiEntropy(self.replica, self.peers, group)
         self.leadership = Leadership(self._founding(), self._begin_term, group)
         effects = HeartbeatEffects(
@@ -85,8 +99,11 @@ class Parts:
         )
         self.replica.on_clone = self.heartbeats.fall_silent
         saved = load_addresses(state_dir.peers)
-        self.listening = Listening(settings, self.replica, self.peers, self.refusals, saved)
+        self.listening = Listening(self.settings, self.replica, self.peers, self.refusals, saved)
         self.hand_over = HandOver(self.replica, self.heartbeats, self.step_aside, group)
+
+    def _make_workers(self) -> None:
+        settings, state_dir, group = self.settings, self.state_dir, self.group
         self.artifact_cache = ArtifactCache(
             store_of(state_dir.store, settings),
             self.peers,
@@ -103,28 +120,37 @@ class Parts:
         self.gang_holder = GangHolder(
             self.worker_runner, Fencing(self.file, self.heartbeats.ask_for_term), group
         )
-        self.preflight_listener = PreflightListener(group, self.peers.paths)
-        self.bandwidth_probe, self.static_discovery = (
-            BandwidthProbe(),
-            StaticDiscovery(settings.peer_addresses()),
+
+    def _make_link_monitors(self) -> None:
+        self.preflight_listener = PreflightListener(self.group, self.peers.paths)
+        self.bandwidth_probe = BandwidthProbe()
+        self.static_discovery = StaticDiscovery(self.settings.peer_addresses())
+        self.path_monitor = PathMonitor(
+            self.peers, self.own_port, self.heartbeats.proved_s, self.group
         )
-        self.path_monitor = PathMonitor(self.peers, self.own_port, self.heartbeats.proved_s, group)
         self.link_measurement = LinkMeasurement(
             self.identity.node_id, self.peers, self.bandwidth_probe, self.own_port
         )
+
+    def _make_scripts(self) -> None:
         self.running_scripts = RunningScripts(
-            settings, state_dir.root, self.replica, self.peers, self.worker_runner.knocks
+            self.settings,
+            self.state_dir.root,
+            self.replica,
+            self.peers,
+            self.worker_runner.knocks,
         )
-        self.readiness = Readiness(settings, self.hardware)
+        self.readiness = Readiness(self.settings, self.hardware)
         self.script_placement = ScriptPlacement(
             self.replica, self.peers, self.preflight_listener, self.readiness, self.heartbeats.alive
         )
-        self.hub_fetches = HubFetches()
+
+    def _make_joining(self) -> None:
         self.cluster_merge = merge_of(self)
         self.handshake = Handshake(
             self.replica,
             self.peers,
-            settings.name,
+            self.settings.name,
             self.summary,
             self.heartbeats.present,
             MeetingEffects(
@@ -134,11 +160,20 @@ class Parts:
                 on_clone=self.heartbeats.fall_silent,
             ),
         )
-        self.handshake.joining.use_settings(settings.join, is_local=settings.local)
+        joining = self.handshake.joining
+        joining.use_settings(self.settings.join, is_local=self.settings.local)
+
+    def _make_commands_and_views(self) -> None:
+        self.hub_fetches = HubFetches()
         self.file_policy = file_policy_of(self)
         self.commands = commands_of(self)
         self.local_view = LocalView(
-            settings, self.hardware, self.replica, self.peers, self.heartbeats, lambda: self.leading
+            self.settings,
+            self.hardware,
+            self.replica,
+            self.peers,
+            self.heartbeats,
+            lambda: self.leading,
         )
         self.observers = observers_of(self)
 

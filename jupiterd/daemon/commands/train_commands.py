@@ -5,7 +5,7 @@ Owns their checks and what they record; they run at the leader. Doesn't know how
 
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts.facts import CycleStateSet, DataRequested, Fact, TrainingStarted
@@ -35,7 +35,7 @@ from jupiterd.daemon.planning.requested_machines import (
     RequestedMachines,
     named_nodes,
 )
-from jupiterd.daemon.planning.training_estimate import estimate
+from jupiterd.daemon.planning.training_estimate import TrainingEstimate, estimate
 from jupiterd.daemon.runtime.clock import wall_iso
 from jupiterd.errors import (
     ConflictError,
@@ -114,23 +114,11 @@ def planned_training(
     engine = engine_for(wanted, fitted(preset, settings.seq_len, preset.vocab_size))
     choice = _gang(fleet.placement, engine, nodes, most)
     run = CycleId(secrets.token_hex(8))
-    vocab_size, made = preset.vocab_size, None
-    making: tuple[DataRequested, ...] = ()
-    if command.source is not None:
-        check_has_tokenizer(command.to_plain(), vocab_size)
-        text_of_run = _data_on_the_way(command, command.source)
-        data = cut_for_weights(
-            command.to_plain(), requested_data(fleet.state, run, text_of_run, vocab_size)
-        )
-        making = (data,)
-    else:
-        data, made = find_data(fleet.state, command.data or "")
-        vocab_size = int(made.counts["vocab_size"])
-    _check_vocabulary(model, preset.vocab_size, vocab_size, settings)
-    shape = fitted(preset, settings.seq_len, vocab_size)
+    data = _data_of_run(fleet.state, command, run, preset.vocab_size)
+    _check_vocabulary(model, preset.vocab_size, data.vocab_size, settings)
+    shape = fitted(preset, settings.seq_len, data.vocab_size)
     gang = settings.model_copy(update={"ranks": len(choice.gang)})
-    tokens = 0 if made is None else int(made.counts["tokens"])
-    sequences = 0 if made is None else sequences_in(tokens, settings.seq_len)
+    sequences = sequences_in(data.tokens, settings.seq_len) if data.is_ready else 0
     plan = first_plan_of_run(preset, gang.model_copy(update={"max_steps": None}), sequences)
     asked = RequestedMachines(engine, nodes, most, settings.islands, Exchanges.of(settings))
     settings = with_gang(fleet, asked, choice, shape, plan, settings)
@@ -146,8 +134,8 @@ def planned_training(
     settings = fitting_settings(settings, expected.fit)
     started = TrainingStarted(
         cycle=run,
-        name=data.name,
-        data=data.cycle,
+        name=data.request.name,
+        data=data.request.cycle,
         model=model,
         model_yaml=text,
         engine=engine,
@@ -155,23 +143,62 @@ def planned_training(
         settings=settings.to_scalars(),
         started_at=wall_iso(),
     )
-    return [*making, started], {
-        "train": run,
-        "name": data.name,
-        "model": model,
+    sheet = [
+        *expected.lines,
+        *_many_passes(plan, sequences),
+        *_first_weights(model, shape, plan, settings, is_known=sequences > 0),
+    ]
+    document = _training_document(started, settings, plan, expected, sheet, least_batch=least)
+    return [started] if data.is_ready else [data.request, started], document
+
+
+@dataclass(frozen=True)
+class _RunData:
+    """The data set that a run trains on."""
+
+    request: DataRequested
+    vocab_size: int
+    tokens: int = 0
+    """0 as long as the data set isn't made."""
+    is_ready: bool = False
+    """False: the run's own command requests it, so it isn't made yet."""
+
+
+def _data_of_run(state: State, command: StartTraining, run: CycleId, vocab_size: int) -> _RunData:
+    """Return the data set that the command names, or one to be made from the source it names."""
+    if command.source is not None:
+        check_has_tokenizer(command.to_plain(), vocab_size)
+        text = _data_on_the_way(command, command.source)
+        request = requested_data(state, run, text, vocab_size)
+        return _RunData(cut_for_weights(command.to_plain(), request), vocab_size)
+    request, made = find_data(state, command.data or "")
+    vocab_size, tokens = int(made.counts["vocab_size"]), int(made.counts["tokens"])
+    return _RunData(request, vocab_size, tokens, is_ready=True)
+
+
+def _training_document(
+    started: TrainingStarted,
+    settings: "RunSettings",
+    plan: "TrainPlan",
+    expected: TrainingEstimate,
+    sheet: list[str],
+    *,
+    least_batch: int,
+) -> dict[str, Any]:
+    """Return the answer to the command: the run's settings, and what to expect of it."""
+    return {
+        "train": started.cycle,
+        "name": started.name,
+        "model": started.model,
         "parameters": expected.values["parameters"],
         "ranks": settings.ranks,
-        "islands": len(islands),
+        "islands": len(islands_of_settings(settings)),
         "batch_size": settings.batch_size,
         "gradient_accumulation_steps": settings.gradient_accumulation_steps,
         "batch_sequences": plan.batch_sequences,
-        "least_batch_sequences": least,
+        "least_batch_sequences": least_batch,
         "seq_len": settings.seq_len,
-        "sheet": [
-            *expected.lines,
-            *_many_passes(plan, sequences),
-            *_first_weights(model, shape, plan, settings, is_known=sequences > 0),
-        ],
+        "sheet": sheet,
         "expected": {**expected.values, "learning_rate": plan.learning_rate},
         "layouts": expected.layouts,
     }

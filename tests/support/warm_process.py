@@ -45,7 +45,7 @@ from tests.support.fork_server import (
     child_of,
     end_with_parent,
 )
-from tests.support.warm_readers import start_readers_warm
+from tests.support.warm_children import start_readers_warm
 from tests.support.warm_start import WITH_TEXT
 
 PACKAGES: Mapping[str, Sequence[str]] = {PROGRAMS: ("jupiterd.daemon", "jupiterd.ctl")}
@@ -56,6 +56,9 @@ LOOKING = (
     "jupiterd.workers.data.survey.survey_sources",
 )
 """What looks at text."""
+
+STARTS_READERS = frozenset({DATA, LOOKS})
+"""The kinds whose processes have documents read by others."""
 
 RUN = ("jupiterd.workers.__main__", "jupiterd.workers.forkserver", *LOOKING, READING)
 """Whoever is to be one of these runs it from its first line."""
@@ -73,7 +76,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 def main(kind: str, listener: socket.socket) -> None:
     """Import, then fork for whoever asks."""
     folder = str(Path(listener.getsockname()).parent)
-    more = {FOLDER_VARIABLE: folder} if kind == DATA else {}  # a collecting worker starts readers
+    more = {FOLDER_VARIABLE: folder} if kind in STARTS_READERS else {}
     end_with_parent()
     with collector_paused():
         import_all(kind)
@@ -105,7 +108,7 @@ def import_all(kind: str) -> None:
         import_numpy()
     for name in preloaded(kind):
         preload(name)
-    if kind == DATA:
+    if kind in STARTS_READERS:
         start_readers_warm()
 
 

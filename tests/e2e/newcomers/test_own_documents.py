@@ -59,6 +59,7 @@ def _kinds_trained_on(cluster: Cluster, file: Path) -> set[str]:
 
 async def test_a_handful_of_files_is_refused_within_seconds_with_what_would_help(
     tmp_path: Path,
+    cold_workers: None,
 ) -> None:
     folder = tmp_path / "notes"
     write_mixed_folder(folder)
@@ -79,7 +80,10 @@ async def test_a_handful_of_files_is_refused_within_seconds_with_what_would_help
 
 
 def _computed_s() -> float:
-    """Return what commands have had of the processors: the clock counts other tests, too."""
+    """Return what commands have had of the processors: the clock counts other tests, too.
+
+    Of those that were started as children, that is: cold.
+    """
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -11,9 +11,9 @@ import pytest
 
 from jupiterd.ctl.preflight import held_out_look, source_survey
 from jupiterd.ctl.preflight.source_survey import answer_of
-from tests.support.ctl.warm_looks import Starting
 from tests.support.daemons.cluster import Daemon
 from tests.support.fork_server import FOLDER_VARIABLE, LOOKS, READERS, READING, jupiterd_command
+from tests.support.warm_children import LookStarts
 from tests.support.warm_program import (
     JUPITERCTL,
     Fork,
@@ -90,7 +90,7 @@ def test_a_look_at_text_has_the_same_answer_and_says_no_more(
         return answer, (scratch / "saying").read_text()
 
     cold = looked("cold")
-    monkeypatch.setattr(source_survey, "subprocess", Starting)
+    monkeypatch.setattr(source_survey, "subprocess", LookStarts)
     assert looked("warm") == cold
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from jupiterd.workers.data.extract import extraction
 from tests.support.fork_server import FOLDER_VARIABLE
-from tests.support.warm_readers import ReaderStarts
+from tests.support.warm_children import ReaderStarts
 
 
 @pytest.fixture(autouse=True)

@@ -37,7 +37,7 @@ TASKS = {
     "prompt": "jupiterd.workers.generate.prompt",
     "evaluate": "jupiterd.workers.evaluate.score",
     "evaluate_held_out": "jupiterd.workers.evaluate.held_out",
-    "gate": "jupiterd.workers.evaluate.judge",
+    "gate": "jupiterd.workers.evaluate.gate_verdict",
     "choose_proxy_text": "jupiterd.workers.proxies.text",
     "pack_arm": "jupiterd.workers.proxies.arm",
     "train_proxy": "jupiterd.workers.proxies.student",

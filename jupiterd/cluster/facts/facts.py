@@ -377,6 +377,7 @@ class VerdictReached:
 
     TYPE: ClassVar[str] = "VerdictReached"
     VERSION: ClassVar[int] = 1
+    WIRE_NAMES: ClassVar[Mapping[str, str]] = {"generator_in_force": "incumbent"}
     cycle: CycleId
     round: int
     verdict: str
@@ -386,8 +387,9 @@ class VerdictReached:
     artifact: ArtifactId
     """The folder with verdict.json."""
     candidate: ArtifactId
-    incumbent: str
-    """Artifact id of the model it was compared with, or empty for a baseline that counts."""
+    generator_in_force: str
+    """Artifact id of the model that wrote most of the round's generated text, than which the
+    candidate must not be worse; empty where a baseline stood in for it."""
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ class Arm(StrEnum):
 
     CANDIDATE = "candidate"
     """The candidate wrote it."""
-    INCUMBENT = "incumbent"
-    """The generator in force wrote it."""
+    GENERATOR = "incumbent"
+    """The generator in force wrote it; item ids and verdict.json keep this value."""
     MIX = "mix"
     """The text that the round packed."""
     REAL = "real"
@@ -185,8 +185,8 @@ class Taught:
         """
         if self.too_little:
             return None
-        other = {run.arm for run in self.runs} & {Arm.INCUMBENT}
-        return compare(self.runs, Arm.CANDIDATE, Arm.INCUMBENT if other else Arm.REAL)
+        other = {run.arm for run in self.runs} & {Arm.GENERATOR}
+        return compare(self.runs, Arm.CANDIDATE, Arm.GENERATOR if other else Arm.REAL)
 
     @property
     def too_little(self) -> str:

@@ -188,7 +188,7 @@ def _teaches(case: Case) -> Answer:
             taught.too_little or taught.why_not or "no small students were trained on its text"
         )
         return Answer(Outcome.NOT_RUN, why_not)
-    than = "the generator's" if compared.theirs == Arm.INCUMBENT else "real text alone"
+    than = "the generator's" if compared.theirs == Arm.GENERATOR else "real text alone"
     if compared.is_worse:
         return _failed(
             Decision.HOLD,

@@ -177,8 +177,8 @@ def _untrained(view: RoundView, domain: "Domain") -> str:
 
     A seed is compared where both arms have its student.
     """
-    has_incumbent = any(_incumbent(view, kind) for kind in domain.generation.kinds)
-    theirs = Arm.INCUMBENT if has_incumbent else Arm.REAL
+    has_generator = any(_generator_in_force(view, kind) for kind in domain.generation.kinds)
+    theirs = Arm.GENERATOR if has_generator else Arm.REAL
     arms = [_students_of(view, domain, arm) for arm in (Arm.CANDIDATE, theirs)]
     trained = [{seed for seed, done in arm.items() if "run" in done.outputs} for arm in arms]
     if set.intersection(*trained):
@@ -306,12 +306,12 @@ def _writing(view: RoundView, domain: "Domain", shape: "ModelShape") -> Iterator
         pieces_of(bounded, lambda _: (GeneratorShare(candidate, 1.0),), 0.0)
     ):
         yield _written(view, domain, Arm.CANDIDATE, number, piece)
-        if incumbent := _incumbent(view, piece.template.kind):
-            theirs = replace(piece, generator=incumbent)
-            yield _written(view, domain, Arm.INCUMBENT, number, theirs)
+        if generator := _generator_in_force(view, piece.template.kind):
+            theirs = replace(piece, generator=generator)
+            yield _written(view, domain, Arm.GENERATOR, number, theirs)
 
 
-def _incumbent(view: RoundView, template: str) -> Generator | None:
+def _generator_in_force(view: RoundView, template: str) -> Generator | None:
     """Return who writes most of a template now; None where nobody does."""
     writers = writers_of(template, view.standing, view.of_others)
     return writers[0].generator if writers else None
@@ -326,8 +326,8 @@ def _written(
 
 def _teaching_arms(view: RoundView, domain: "Domain") -> list[Arm]:
     """Return the arms of G3 that aren't there anyway."""
-    if any(_incumbent(view, kind) for kind in domain.generation.kinds):
-        return [Arm.CANDIDATE, Arm.INCUMBENT]
+    if any(_generator_in_force(view, kind) for kind in domain.generation.kinds):
+        return [Arm.CANDIDATE, Arm.GENERATOR]
     return [Arm.CANDIDATE] if _is_controlled(view, domain) else [Arm.CANDIDATE, Arm.REAL]
 
 

@@ -200,7 +200,7 @@ def _teaches(document: Document) -> Iterator[str]:
     compared = document["verdict"].get("teaching")
     if compared is None:
         return
-    beside = {Arm.INCUMBENT: "the generator's", Arm.REAL: "real text alone"}[compared["theirs"]]
+    beside = {Arm.GENERATOR: "the generator's", Arm.REAL: "real text alone"}[compared["theirs"]]
     yield from _arms(compared, "its text", beside, document)
     yield (
         f"So few and so small students would show a true loss of {compared['detectable_bpb']:.4f} "

@@ -158,6 +158,6 @@ def _is_closed(work: LastStep, replica: RecordedFacts) -> bool:
 def _saving_s(work: LastStep) -> float:
     """Return how long its state may take to be written, read again for its hash, and synced."""
     from jupiterd.cycle.training.plan import ModelShape
-    from jupiterd.daemon.gangs.surviving_states import wish_for
+    from jupiterd.daemon.gangs.surviving_states import save_request_for
 
-    return wish_for(ModelShape.from_plain(work.order.params["shape"]), 0).within_s
+    return save_request_for(ModelShape.from_plain(work.order.params["shape"]), 0).within_s

@@ -274,7 +274,7 @@ class CycleDriver:
                 val_bpb=float(judged.summary["val_bpb"] or 0.0),
                 artifact=judged.outputs["verdict"],
                 candidate=candidate,
-                incumbent=generator_in_force(view, self._domain),
+                generator_in_force=generator_in_force(view, self._domain),
             ),
             replace(over, promoted=after.newest),
             *self._unwritten(view, after),

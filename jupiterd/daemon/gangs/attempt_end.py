@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from jupiterd.cluster.facts.attempt_facts import LEFT_OPEN, AttemptClosed
 from jupiterd.cycle.training.horizon import Horizon, end_step
 from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
-from jupiterd.daemon.gangs.surviving_states import latest, wish_for
+from jupiterd.daemon.gangs.surviving_states import latest, save_request_for
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
@@ -38,66 +38,75 @@ class AttemptEnd:
         term: Term,
         reach: ArtifactReach,
         calls: WorkCalls,
-        line: CheckpointLineage,
-        change: TransitionTiming,
-        of: TrainedRound,
+        lineage: CheckpointLineage,
+        transition_timing: TransitionTiming,
+        trained_round: TrainedRound,
     ) -> None:
         self._term, self._reach, self._calls = term, reach, calls
-        self._line = line
-        self._change = change
-        self._of = of
+        self._lineage = lineage
+        self._transition_timing = transition_timing
+        self._trained_round = trained_round
 
     async def end(
         self,
-        launch: GangPlan,
+        gang_plan: GangPlan,
         reason: str,
         code: str = "",
         *,
-        keeps: bool = False,
+        saves_last_step: bool = False,
         unrecorded: Sequence[tuple[NodeId, CheckpointStored]] = (),
         silent: AbstractSet[NodeId] = frozenset(),
     ) -> None:
         """End it and record that; an error on the way is logged, so that the reason isn't lost.
 
-        With `keeps`, the last finished step of its survivors is recorded on the branch.
+        With `saves_last_step`, the last finished step of its survivors is recorded on the branch.
         `unrecorded`: checkpoints that are stored and not recorded yet. No answer of `silent` nodes
         is awaited.
         """
-        elapsed_s = round(now_s() - launch.began_s, 3)
+        elapsed_s = round(now_s() - gang_plan.began_s, 3)
         try:
-            save = await self._wish(launch) if keeps else None
-            saved = await self._calls.end_gang(launch.gang, launch.attempt, save, silent)
+            save = await self._save_request(gang_plan) if saves_last_step else None
+            saved = await self._calls.end_gang(gang_plan.gang, gang_plan.attempt, save, silent)
             saved += [each for each in unrecorded if each[0] not in silent]
-            self._change.mark("ended")
-            is_joined = not keeps and reason not in (FINISHED, LEFT_OPEN)
+            self._transition_timing.mark("ended")
+            is_joined = not saves_last_step and reason not in (FINISHED, LEFT_OPEN)
             last = await latest(
                 self._term, self._reach, saved, self._end_step(saved) if is_joined else 0
             )
-            if keeps:  # one that was cut off may have recorded meanwhile what it alone holds
-                await self._line.look(launch)
-            facts = self._line.facts_of(last, launch, self._of.plan)
-            if self._line.is_trained_in(launch.attempt) or any(fact.is_final for fact in facts):
+            if (
+                saves_last_step
+            ):  # one that was cut off may have recorded meanwhile what it alone holds
+                await self._lineage.look(gang_plan)
+            facts = self._lineage.facts_of(last, gang_plan, self._trained_round.plan)
+            if self._lineage.is_trained_in(gang_plan.attempt) or any(
+                fact.is_final for fact in facts
+            ):
                 reason, code = FINISHED, ""  # whatever became of its ranks then
             closing_reason = self._end_reason(reason, is_over=any(fact.is_final for fact in facts))
-            closed = AttemptClosed(self._of.cycle, launch.attempt, closing_reason, elapsed_s, code)
-            await self._term.record(*facts, *self._line.parked_for(last), closed)
-            self._change.mark("closed")
+            closed = AttemptClosed(
+                self._trained_round.cycle, gang_plan.attempt, closing_reason, elapsed_s, code
+            )
+            await self._term.record(*facts, *self._lineage.suspensions_for(last), closed)
+            self._transition_timing.mark("closed")
         except JupiterError as error:
-            extra = {"attempt": launch.attempt, "reason": error.message}
+            extra = {"attempt": gang_plan.attempt, "reason": error.message}
             log.warning("attempt_left_open", extra=extra)
 
     def _end_step(self, saved: Sequence[tuple[NodeId, CheckpointStored]]) -> int:
         """Return where training ends, as far as what was kept has decided it."""
         return min(
-            (end_step(self._of.plan, Horizon.of(stored.progress.horizon)) for _, stored in saved),
+            (
+                end_step(self._trained_round.plan, Horizon.of(stored.progress.horizon))
+                for _, stored in saved
+            ),
             default=0,
         )
 
     def _end_reason(self, reason: str, *, is_over: bool) -> str:
-        is_over = is_over or self._line.is_over()
+        is_over = is_over or self._lineage.is_over()
         return STOPPED if reason == FINISHED and not is_over else reason
 
-    async def _wish(self, launch: GangPlan) -> SaveRequest:
-        """Return what is wanted of the survivors: a step that no line in reach has got to yet."""
-        await self._line.look(launch)
-        return wish_for(self._of.shape, self._line.step())
+    async def _save_request(self, gang_plan: GangPlan) -> SaveRequest:
+        """Return what the survivors save: a later step than any branch in reach has recorded."""
+        await self._lineage.look(gang_plan)
+        return save_request_for(self._trained_round.shape, self._lineage.step())

@@ -1,7 +1,8 @@
 """Whether a round's training tries another attempt after one that failed, and when.
 
-Owns counting attempts that add nothing, the pause between two, and which of the errors that end an
-attempt together explains the others. Doesn't know how an attempt runs, or what mends an error.
+Owns counting attempts that add no checkpoint, the pause between two, and which of the errors that
+end an attempt together explains the others. Doesn't know how an attempt runs, or what mends an
+error.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import asyncio
 from jupiterd.error_groups import all_of
 from jupiterd.errors import JupiterError, NcclFailedError, OutOfMemoryError, WorkFailedError
 
-MAX_BARREN_ATTEMPTS = 5
+MAX_ATTEMPTS_WITHOUT_CHECKPOINT = 5
 """Attempts in a row that add no checkpoint; more means that training can't go on by itself."""
 
 RETRY_S = 1.0
@@ -20,10 +21,10 @@ class AttemptRetries:
     """The failed attempts of one round, for one leader."""
 
     def __init__(self) -> None:
-        self._barren, self._wait_s = 0, RETRY_S
+        self._without_checkpoint, self._wait_s = 0, RETRY_S
 
     def failed(
-        self, error: JupiterError, *, is_set_aside: bool, has_advanced: bool, is_regrouped: bool
+        self, error: JupiterError, *, has_other_start: bool, has_advanced: bool, is_regrouped: bool
     ) -> bool:
         """Take in that an attempt failed; return whether another one may succeed.
 
@@ -31,14 +32,14 @@ class AttemptRetries:
         has_advanced: the attempt has added a checkpoint
         is_regrouped: the next gang leaves out another node
         """
-        if is_set_aside or has_advanced:
-            self._barren, self._wait_s = 0, 0.0
+        if has_other_start or has_advanced:
+            self._without_checkpoint, self._wait_s = 0, 0.0
         if is_regrouped:
             self._wait_s = 0.0
         # One that ran out of memory is tried with less: there is an end to that.
-        is_mended = is_set_aside or isinstance(error, OutOfMemoryError)
-        self._barren += not (error.may_mend or is_mended)
-        return not error.is_permanent and self._barren < MAX_BARREN_ATTEMPTS
+        is_mended = has_other_start or isinstance(error, OutOfMemoryError)
+        self._without_checkpoint += not (error.may_mend or is_mended)
+        return not error.is_permanent and self._without_checkpoint < MAX_ATTEMPTS_WITHOUT_CHECKPOINT
 
     async def pause(self) -> None:
         """Wait until the next attempt is due; each pause is twice as long as the one before."""

@@ -1,11 +1,11 @@
-"""The line of checkpoints that one attempt after another of a round extends.
+"""The branch of checkpoints that one attempt after another of a round extends.
 
-Owns what is recorded of a checkpoint, and whether the line counts. Doesn't know gangs: it is told
-what they have made.
+Owns what is recorded of a checkpoint, and whether its branch is the canonical one. Doesn't know
+gangs: what they have saved is handed in.
 
 A member that was cut off may have recorded a last step that it alone holds. What the others have
-kept is recorded beside that; where it is as good as the same, the line that nobody in reach can go
-on from is parked at once (and competes again when its checkpoint turns up).
+saved is recorded as another branch; where it has as many steps, but for one, the branch whose last
+checkpoint nobody in reach holds is suspended at once (and competes again when it turns up).
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ AT_MOST_LOST_STEPS = 1
 """For so many steps nobody waits for a machine that is away."""
 
 MAX_MISSING = 8
-"""Checkpoints that are looked for, from the line's end on; each may take half a second."""
+"""Checkpoints that are looked for, from the branch's end on; each may take half a second."""
 
 
 class CheckpointLineage:
-    """The end of the line that the running attempt is on."""
+    """The end of the branch that the running attempt extends."""
 
     def __init__(self, term: Term, reach: ArtifactReach, cycle: CycleId, round_number: int) -> None:
         self._term, self._reach = term, reach
@@ -47,7 +47,7 @@ class CheckpointLineage:
         self._trunk = trunk_of(term.cycle(cycle), round_number)
 
     def is_over(self) -> bool:
-        """Say whether nothing is left to train: it's done, or isn't what comes next on the line.
+        """Say whether nothing is left to train: it's done, or isn't what comes next on the branch.
 
         Where the trunk can't be gone on with after all, the round has another plan.
         """
@@ -58,45 +58,47 @@ class CheckpointLineage:
         return is_trained or is_other or cycle.rounds_committed + 1 != self._round
 
     def is_trained_in(self, attempt: int) -> bool:
-        """Say whether an attempt has made what its round ends with: then nothing was lost in it."""
+        """Say whether an attempt has saved its round's last checkpoint: then it lost nothing."""
         last = self._term.cycle(self._cycle).last_checkpoint(self._round)
         return last is not None and last.is_final and last.attempt == attempt
 
-    def follow(self, launch: GangPlan) -> None:
-        """Take up the line of an attempt, as far as it has been recorded."""
+    def follow(self, gang_plan: GangPlan) -> None:
+        """Take up the branch of an attempt, as far as it has been recorded."""
         self._missing = set()
-        self._take_up(launch)
+        self._take_up(gang_plan)
 
-    def _take_up(self, launch: GangPlan) -> None:
-        last = self._term.cycle(self._cycle).last_of_attempt(launch.attempt, self._missing)
-        self.tip = (launch.follows or launch.from_checkpoint) if last is None else last.artifact
+    def _take_up(self, gang_plan: GangPlan) -> None:
+        last = self._term.cycle(self._cycle).last_of_attempt(gang_plan.attempt, self._missing)
+        self.tip = (
+            (gang_plan.follows or gang_plan.from_checkpoint) if last is None else last.artifact
+        )
 
-    async def look(self, launch: GangPlan) -> None:
-        """Take up the line of an attempt as far as it can be gone on from."""
+    async def look(self, gang_plan: GangPlan) -> None:
+        """Take up the branch of an attempt as far as its checkpoints are in reach."""
         self._missing = set()
         while len(self._missing) < MAX_MISSING:
             cycle = self._term.cycle(self._cycle)
             newest = (
                 cycle.last_checkpoint(self._round, self._missing),
-                cycle.last_of_attempt(launch.attempt, self._missing),
+                cycle.last_of_attempt(gang_plan.attempt, self._missing),
             )
             found = {fact.artifact for fact in newest if fact is not None}
             gone = {each for each in found if not await self._reach.is_in_reach(each)}
             if not gone:
                 break
             self._missing |= gone
-        self._take_up(launch)
+        self._take_up(gang_plan)
 
     def step(self) -> int:
-        """Return the last recorded step of the round, on the line that counts."""
+        """Return the last recorded step of the round, on the canonical branch."""
         last = self._term.cycle(self._cycle).last_checkpoint(self._round, self._missing)
         return 0 if last is None else last.step
 
-    def parked_for(self, made: CheckpointStored | None) -> Sequence[BranchSuspended]:
-        """Return what is to be recorded so that a state that is here counts; see above."""
+    def suspensions_for(self, saved: CheckpointStored | None) -> Sequence[BranchSuspended]:
+        """Return what suspends a branch that is out of reach, so that one in reach counts."""
         cycle = self._term.cycle(self._cycle)
         last = cycle.last_checkpoint(self._round)
-        here = max(self.step(), 0 if made is None else made.progress.step)
+        here = max(self.step(), 0 if saved is None else saved.progress.step)
         if last is None or last.artifact not in self._missing:
             return ()
         if last.step > here + AT_MOST_LOST_STEPS:
@@ -110,7 +112,7 @@ class CheckpointLineage:
         ]
 
     async def commit(
-        self, node: NodeId, made: CheckpointStored, launch: GangPlan, plan: TrainPlan
+        self, node: NodeId, saved: CheckpointStored, gang_plan: GangPlan, plan: TrainPlan
     ) -> None:
         """Record a checkpoint once it is on two nodes, where two can be reached.
 
@@ -118,18 +120,18 @@ class CheckpointLineage:
         gang that was adopted tells again of those that the leader before has recorded.
 
         Raises:
-            BranchChangedError: it is recorded as a leaf of a line that counts no more.
+            BranchChangedError: it is recorded as a leaf of a branch that counts no more.
         """
-        facts = self.facts_of(made, launch, plan)
+        facts = self.facts_of(saved, gang_plan, plan)
         if not facts:
             return
         if facts[-1].is_final or not self._is_held_by_others():
-            await self._reach.keep_two_copies(made.artifact, node)
+            await self._reach.keep_two_copies(saved.artifact, node)
         await self._term.record(*facts)
-        self.tip = made.artifact
-        if not self._term.cycle(self._cycle).ends_at(self._round, made.artifact):
+        self.tip = saved.artifact
+        if not self._term.cycle(self._cycle).ends_at(self._round, saved.artifact):
             raise BranchChangedError(
-                f"attempt {launch.attempt} trained a line of the cycle that counts no more"
+                f"attempt {gang_plan.attempt} trained a line of the cycle that counts no more"
             )
 
     def _is_held_by_others(self) -> bool:
@@ -137,54 +139,54 @@ class CheckpointLineage:
         return is_shared_by_others(cycles, self._term.cycle(self._cycle))
 
     def facts_of(
-        self, made: CheckpointStored | None, launch: GangPlan, plan: TrainPlan
+        self, saved: CheckpointStored | None, gang_plan: GangPlan, plan: TrainPlan
     ) -> Sequence[CheckpointCommitted]:
         """Return what is to be recorded of a checkpoint: nothing where that is done.
 
         It outweighs what it hangs below in its round, even where an island goes on from another's,
         which had trained on less.
         """
-        if made is None or self._is_recorded(made, launch.attempt):
+        if saved is None or self._is_recorded(saved, gang_plan.attempt):
             return ()
         above = self._term.cycle(self._cycle).checkpoint(self.tip)
         is_inside = above is not None and above.round == self._round
         least = above.tokens + 1 if above is not None and is_inside else 0
-        progress = made.progress
+        progress = saved.progress
         horizon = Horizon.of(progress.horizon)
         committed = CheckpointCommitted(
             cycle=self._cycle,
             round=self._round,
             parent=self.tip,
-            artifact=made.artifact,
-            attempt=launch.attempt,
+            artifact=saved.artifact,
+            attempt=gang_plan.attempt,
             step=progress.step,
             tokens=max(progress.tokens, least),
             cursor=progress.cursor,
             loss=progress.loss,
             is_final=is_over(plan, horizon, progress.step),
             on_trunk=is_on_trunk(plan, horizon, progress.step),
-            began_with=launch.from_checkpoint,
+            began_with=gang_plan.from_checkpoint,
             horizon=progress.horizon,
         )
         return (committed,)
 
-    def opened(self, launch: GangPlan) -> AttemptOpened:
+    def opened(self, gang_plan: GangPlan) -> AttemptOpened:
         """Return what is recorded of an attempt that begins."""
         return AttemptOpened(
             cycle=self._cycle,
             round=self._round,
-            attempt=launch.attempt,
-            gang=launch.gang,
-            engine=launch.choice.label,
-            from_checkpoint=launch.from_checkpoint,
-            from_step=launch.from_step,
-            engine_reason=launch.choice.reason,
-            micro_batches=launch.micro_batches,
-            follows=launch.follows,
-            predicted_tokens_per_s=launch.predicted_tokens_per_s,
+            attempt=gang_plan.attempt,
+            gang=gang_plan.gang,
+            engine=gang_plan.choice.label,
+            from_checkpoint=gang_plan.from_checkpoint,
+            from_step=gang_plan.from_step,
+            engine_reason=gang_plan.choice.reason,
+            micro_batches=gang_plan.micro_batches,
+            follows=gang_plan.follows,
+            predicted_tokens_per_s=gang_plan.predicted_tokens_per_s,
         )
 
-    def _is_recorded(self, made: CheckpointStored, attempt: int) -> bool:
+    def _is_recorded(self, saved: CheckpointStored, attempt: int) -> bool:
         last = self._term.cycle(self._cycle).last_of_attempt(attempt, self._missing)
-        is_old = last is not None and made.progress.step <= last.step
-        return is_old or made.artifact == self.tip  # told twice: nothing hangs below itself
+        is_old = last is not None and saved.progress.step <= last.step
+        return is_old or saved.artifact == self.tip  # told twice: nothing hangs below itself

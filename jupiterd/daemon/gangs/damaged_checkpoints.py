@@ -15,7 +15,7 @@ from jupiterd.ids import CycleId, short
 log = logging.getLogger(__name__)
 
 
-async def set_aside(
+async def suspend_damaged(
     term: Term,
     board: ProgressBoard,
     reach: ArtifactReach,
@@ -23,7 +23,10 @@ async def set_aside(
     artifact: str,
     reason: str,
 ) -> None:
-    """Let no line compete that ends in a damaged checkpoint, for as long as this reign lasts."""
+    """Record that a branch is suspended that ends in a damaged checkpoint, and show why.
+
+    The leader of this term takes it for damaged until the term ends.
+    """
     reach.damaged.add(artifact)
     state = term.cycle(cycle)
     if artifact not in state.suspended:

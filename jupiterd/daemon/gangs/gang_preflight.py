@@ -51,11 +51,11 @@ class GangPreflight:
         board: ProgressBoard,
         machines: Machines,
         calls: WorkCalls,
-        of: TrainedRound,
+        trained_round: TrainedRound,
         memory: MicroBatchSizes,
     ) -> None:
         self._term, self._board, self._machines, self._calls = term, board, machines, calls
-        self._of = of
+        self._trained_round = trained_round
         self._memory = memory
         self._refusals: dict[NodeId, _Refusal] = {}
 
@@ -81,7 +81,7 @@ class GangPreflight:
                     raise
                 if error.message != logged_reason:
                     log.info("training_waits", extra={"reason": (logged_reason := error.message)})
-                await wait_out(self._board, self._of.cycle, error.message)
+                await wait_out(self._board, self._trained_round.cycle, error.message)
 
     async def prepared(self, plan: PlanLaunch) -> GangPlan:
         """Return a launch whose members all have room for their ranks, with their micro batches.
@@ -90,13 +90,13 @@ class GangPreflight:
             JupiterError: nobody who could train has room.
         """
         while True:
-            launch = self._planned(plan)
-            notes = await self._ask(launch.choice.engine, launch.gang)
-            if not self.left_out.intersection(launch.gang):
-                reason = "; ".join([launch.choice.reason, *notes, *self._told_of_left_out()])
-                choice = replace(launch.choice, reason=reason)
-                micro_batches = self._memory.of(launch.gang)
-                return replace(launch, choice=choice, micro_batches=micro_batches)
+            gang_plan = self._planned(plan)
+            notes = await self._ask(gang_plan.choice.engine, gang_plan.gang)
+            if not self.left_out.intersection(gang_plan.gang):
+                reason = "; ".join([gang_plan.choice.reason, *notes, *self._told_of_left_out()])
+                choice = replace(gang_plan.choice, reason=reason)
+                micro_batches = self._memory.of(gang_plan.gang)
+                return replace(gang_plan, choice=choice, micro_batches=micro_batches)
 
     async def ready(self, engine: str, newcomers: AbstractSet[NodeId]) -> frozenset[NodeId]:
         """Return who of them may join a gang: it isn't formed anew for one that would refuse.
@@ -144,7 +144,9 @@ class GangPreflight:
             engine=engine,
             ranks=ranks,
             needs=self._needs(engine, node, len(sharing)),
-            checkpoint_bytes=checkpoint_bytes(self._of.shape, self._of.plan.options),
+            checkpoint_bytes=checkpoint_bytes(
+                self._trained_round.shape, self._trained_round.plan.options
+            ),
         )
         try:
             with self._term.named(node):
@@ -169,7 +171,7 @@ class GangPreflight:
             machine = replace(machine, gpus=())
         device = device_of(engine, machine)
         times = 1 if device.kind == CUDA else sharing
-        needs = needs_on(device, self._of.shape, self._of.plan, micro_batch)
+        needs = needs_on(device, self._trained_round.shape, self._trained_round.plan, micro_batch)
         return [peer_pb2.RankNeed(micro_batch=n, size_bytes=times * needed) for n, needed in needs]
 
     def _told_of_left_out(self) -> list[str]:

@@ -23,19 +23,19 @@ class GangProgress:
         self._cycle = cycle
         self._orders = orders
 
-    def begin(self, launch: GangPlan) -> None:
+    def begin(self, gang_plan: GangPlan) -> None:
         """Show a gang that is about to train, or is followed from now on."""
         board = self._board
         board.restart_rate(self._cycle)
-        board.show_gang(self._cycle, self._ranks(launch), {})
+        board.show_gang(self._cycle, self._ranks(gang_plan), {})
         board.note(
             self._cycle,
             {
-                PREDICTED: launch.predicted_tokens_per_s or None,
-                "attempt": launch.attempt,
-                "resumed_from_step": launch.from_step,
-                FLOPS_PER_TOKEN: float(flops_per_token(self._orders.of.shape)),
-                PEAK: self._orders.peak(launch),
+                PREDICTED: gang_plan.predicted_tokens_per_s or None,
+                "attempt": gang_plan.attempt,
+                "resumed_from_step": gang_plan.from_step,
+                FLOPS_PER_TOKEN: float(flops_per_token(self._orders.trained_round.shape)),
+                PEAK: self._orders.peak(gang_plan),
             },
         )
 
@@ -57,17 +57,17 @@ class GangProgress:
         """Show a sentence about the gang; an empty one takes the last one back."""
         self._board.explain(self._cycle, detail)
 
-    def _ranks(self, launch: GangPlan) -> list[dict[str, object]]:
+    def _ranks(self, gang_plan: GangPlan) -> list[dict[str, object]]:
         return [
             {
                 "node": node,
                 "rank": rank,
-                "engine": launch.choice.label,
-                "device": self._orders.device(launch, rank),
+                "engine": gang_plan.choice.label,
+                "device": self._orders.device(gang_plan, rank),
                 "pid": None,
                 "step": None,
                 "step_lag": None,
                 "tokens_per_s": None,
             }
-            for rank, node in enumerate(launch.gang)
+            for rank, node in enumerate(gang_plan.gang)
         ]

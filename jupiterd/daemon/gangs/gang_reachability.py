@@ -1,7 +1,7 @@
 """Whether the members of one gang reach each other, and who is left out because they don't.
 
-Owns the asking, and telling `elasticity` who came of it; people read it in the log. Doesn't know
-who is to blame for a bad link (`cluster.gang_links`), or how a gang is ended and formed anew.
+Owns the asking, and telling `scale_policy` whom that leaves out; people read it in the log. Doesn't
+know who is to blame for a bad link (`cluster.gang_links`), or how a gang is ended and formed anew.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from jupiterd.cluster.links.gang_links import Link, hindering, left_out, lossy_links
 from jupiterd.cluster.planning.engines import MLX
-from jupiterd.cluster.training.elasticity import Elasticity
+from jupiterd.cluster.training.scale_policy import ScalePolicy
 from jupiterd.daemon.gangs.rendezvous import Place, try_routes
 from jupiterd.daemon.leader.connectivity import Connectivity
 from jupiterd.daemon.leader.machines import Machines
@@ -32,11 +32,11 @@ class GangReachability:
         self,
         machines: Machines,
         connectivity: Connectivity,
-        growth: Elasticity,
+        scale_policy: ScalePolicy,
         name: Callable[[NodeId], str],
     ) -> None:
         self._machines, self._connectivity = machines, connectivity
-        self.growth = growth
+        self.scale_policy = scale_policy
         self._name = name
         self._unsuited: dict[NodeId, tuple[str, ...]] = {}
         """Whose addresses didn't do, with those that it had then: trying again can't help."""
@@ -59,37 +59,37 @@ class GangReachability:
             raise error
         return dict(routes.places)
 
-    async def hindering(self, launch: GangPlan) -> list[NodeId]:
+    async def hindering(self, gang_plan: GangPlan) -> list[NodeId]:
         """Return who is why nothing comes of a gang, by its links; it is left out from now on."""
-        if len(launch.nodes) == 1:
+        if len(gang_plan.nodes) == 1:
             return []
         own = self._connectivity.self_id
-        trials = await try_all_links(self._connectivity.peers, own, self._in_order(launch.nodes))
+        trials = await try_all_links(self._connectivity.peers, own, self._in_order(gang_plan.nodes))
         answering = self._machines.answering()
-        quiet = [node for node in launch.nodes if node not in answering]
-        gone = quiet or hindering(trials, self._in_order(launch.nodes), own)
+        quiet = [node for node in gang_plan.nodes if node not in answering]
+        gone = quiet or hindering(trials, self._in_order(gang_plan.nodes), own)
         self._leave_out(gone, {})
         return gone
 
     async def can_be_met(
-        self, launch: GangPlan, newcomers: Collection[NodeId]
+        self, gang_plan: GangPlan, newcomers: Collection[NodeId]
     ) -> frozenset[NodeId]:
         """Return which newcomers a gang can meet, while it trains; the others are tried again."""
         tried = sorted(node for node in newcomers if not self._is_unsuited(node))
         if not tried:
             return frozenset()
-        order = [*launch.nodes, *tried]
+        order = [*gang_plan.nodes, *tried]
         routes, trials = await asyncio.gather(
-            try_routes(self._connectivity, order, reserve=launch.choice.engine == MLX),
+            try_routes(self._connectivity, order, reserve=gang_plan.choice.engine == MLX),
             try_all_links(self._connectivity.peers, self._connectivity.self_id, order),
         )
         self._note_unsuited(routes.unsuited.intersection(tried))
-        stay = (self._connectivity.self_id, *launch.nodes)
+        stay = (self._connectivity.self_id, *gang_plan.nodes)
         gone = left_out(routes.bad.keys() | lossy_links(trials), [*stay, *tried], stay)
         self._leave_out(gone, routes.bad)
         met = frozenset(tried) - frozenset(gone)
         for node in met:
-            self.growth.admit(node)
+            self.scale_policy.admit(node)
         return met
 
     def _note_unsuited(self, nodes: Collection[NodeId]) -> None:
@@ -112,7 +112,7 @@ class GangReachability:
     def _leave_out(self, nodes: Sequence[NodeId], bad: Mapping[Link, JupiterError]) -> None:
         for node in nodes:
             self._machines.pass_over(node)
-            if self.growth.leave_out(node, now_s()):
+            if self.scale_policy.leave_out(node, now_s()):
                 why = next((error.message for link, error in bad.items() if node in link), "")
                 extra = {"node": self._name(node), "reason": why or BAD_LINK}
                 log.warning("left_out_of_gang", extra=extra)

@@ -35,7 +35,7 @@ from jupiterd.cluster.training.island_seeds import (
     seeds,
 )
 from jupiterd.cycle.islands.outer_orders import ADRIFT, QUARANTINED
-from jupiterd.daemon.gangs.damaged_checkpoints import set_aside
+from jupiterd.daemon.gangs.damaged_checkpoints import suspend_damaged
 from jupiterd.daemon.gangs.lost_outer_steps import LostOuterSteps
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.progress_board import ProgressBoard
@@ -111,7 +111,9 @@ class IslandReseed:
             return False  # from what it has saved since, which may be set aside; or they save first
         if not start:
             raise IslandLostError(f"this island can't begin anew: {error.message}") from error
-        await set_aside(self._term, self._board, self._reach, self._island, start, error.message)
+        await suspend_damaged(
+            self._term, self._board, self._reach, self._island, start, error.message
+        )
         return True
 
     @property

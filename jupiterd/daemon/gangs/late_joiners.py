@@ -31,26 +31,26 @@ class LateJoiners:
         """Record that a gang stood still until these nodes had the checkpoint."""
         self._slow.update(nodes)
 
-    async def named(self, launch: GangPlan) -> GangPlan:
+    async def named(self, gang_plan: GangPlan) -> GangPlan:
         """Return the launch with those named that lack its state, and one first that has it.
 
         Where nobody of the gang has it, or the round only begins, all get it before they start.
         """
-        if not launch.from_step or len(launch.nodes) == 1:
-            return launch
-        state = ArtifactId(launch.from_checkpoint)
+        if not gang_plan.from_step or len(gang_plan.nodes) == 1:
+            return gang_plan
+        state = ArtifactId(gang_plan.from_checkpoint)
         has = await asyncio.gather(
-            *(_has(self._term, self._reach, node, state) for node in launch.nodes)
+            *(_has(self._term, self._reach, node, state) for node in gang_plan.nodes)
         )
-        lack = {node for node, holds in zip(launch.nodes, has, strict=True) if holds is False}
+        lack = {node for node, holds in zip(gang_plan.nodes, has, strict=True) if holds is False}
         late = frozenset(lack - self._slow)
         if not late or True not in has:
-            return launch
-        first = launch.nodes[has.index(True)]
+            return gang_plan
+        first = gang_plan.nodes[has.index(True)]
         log.info(
-            "ranks_late", extra={"attempt": launch.attempt, "nodes": ",".join(map(short, late))}
+            "ranks_late", extra={"attempt": gang_plan.attempt, "nodes": ",".join(map(short, late))}
         )
-        return replace(turned(launch, first), late=late)
+        return replace(turned(gang_plan, first), late=late)
 
 
 async def _has(term: Term, reach: ArtifactReach, node: NodeId, state: ArtifactId) -> bool | None:
@@ -59,9 +59,9 @@ async def _has(term: Term, reach: ArtifactReach, node: NodeId, state: ArtifactId
     return await reach.artifact_cache.is_held_by(node, state)
 
 
-def turned(launch: GangPlan, first: NodeId) -> GangPlan:
+def turned(gang_plan: GangPlan, first: NodeId) -> GangPlan:
     """Return the launch with a node's first rank as rank 0; a ring keeps its neighbours."""
-    at = launch.gang.index(first)
-    gang = (*launch.gang[at:], *launch.gang[:at])
-    sizes = (*launch.micro_batches[at:], *launch.micro_batches[:at])
-    return replace(launch, choice=replace(launch.choice, gang=gang), micro_batches=sizes)
+    at = gang_plan.gang.index(first)
+    gang = (*gang_plan.gang[at:], *gang_plan.gang[:at])
+    sizes = (*gang_plan.micro_batches[at:], *gang_plan.micro_batches[:at])
+    return replace(gang_plan, choice=replace(gang_plan.choice, gang=gang), micro_batches=sizes)

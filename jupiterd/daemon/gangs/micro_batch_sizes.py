@@ -16,7 +16,7 @@ class MicroBatchSizes:
 
     def __init__(self, usual: int) -> None:
         self._usual = usual
-        self._of: dict[NodeId, int] = {}
+        self._of_node: dict[NodeId, int] = {}
 
     def take_up(self, opened: Mapping[int, AttemptOpened], round_number: int) -> None:
         """Learn from the ledger what the attempts of this round have come to."""
@@ -24,16 +24,16 @@ class MicroBatchSizes:
             fact = opened[attempt]
             if fact.round == round_number:
                 for node, size in zip(fact.gang, fact.micro_batches, strict=False):
-                    self._of[node] = min(size, self._of.get(node, size))
+                    self._of_node[node] = min(size, self._of_node.get(node, size))
 
     def of(self, gang: Sequence[NodeId]) -> tuple[int, ...]:
         """Return the number of each rank."""
-        return tuple(self._of.get(node, self._usual) for node in gang)
+        return tuple(self._of_node.get(node, self._usual) for node in gang)
 
     def limit(self, node: NodeId, size: int) -> None:
         """Let a node take no more at a time than there is room for just now; 0 says nothing."""
         if size:
-            self._of[node] = min(size, self._of.get(node, self._usual))
+            self._of_node[node] = min(size, self._of_node.get(node, self._usual))
 
     def halve(self, node: NodeId, name: str, tried: int | None = None) -> int:
         """Let a node whose memory ran out take half as many at a time; return how many.
@@ -49,5 +49,5 @@ class MicroBatchSizes:
             return now
         if before <= 1:
             raise ModelTooLargeError(f"{name} runs out of memory with a single sequence at a time")
-        self._of[node] = before // 2
+        self._of_node[node] = before // 2
         return before // 2

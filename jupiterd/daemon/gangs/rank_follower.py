@@ -43,13 +43,13 @@ RING_TIMEOUT_S = 35.0
 class RankEvents:
     """Takes in what the ranks of one attempt report."""
 
-    launch: GangPlan
+    gang_plan: GangPlan
     cycle: CycleId
     watchdog: GangWatchdog
-    shown: GangProgress
+    progress: GangProgress
     commits: CheckpointCommits
     alarm: CheckpointAlarm
-    change: TransitionTiming
+    transition_timing: TransitionTiming
     listeners: RingListeners
     pseudo_gradients: PseudoGradients
     reseed: IslandReseed | None
@@ -83,17 +83,17 @@ class RankEvents:
     def _take_in_start(self, rank: int, event: Started | RankListening | GangJoined) -> None:
         match event:
             case Started(pid, device, _):
-                self.change.mark("spawned")
-                self.shown.workers({rank: {"pid": pid, "device": device}})
+                self.transition_timing.mark("spawned")
+                self.progress.workers({rank: {"pid": pid, "device": device}})
             case RankListening():
                 self.listeners.add()
             case GangJoined(device, note):
-                self.change.mark("joined")
+                self.transition_timing.mark("joined")
                 self._begin_island_training()
-                self.shown.workers({rank: {"device": device}})
+                self.progress.workers({rank: {"device": device}})
                 if note:
                     log.info("rank_joined", extra={"rank": rank, "device": device, "note": note})
-                    self.shown.explain(note)
+                    self.progress.explain(note)
 
     def _begin_island_training(self) -> None:
         """Let other islands see that this one trains; its first steps may wait for theirs."""
@@ -102,10 +102,10 @@ class RankEvents:
             self.pseudo_gradients.set_training(self.cycle, is_training=True)
 
     def _take_in_step(self, rank: int, event: Progressed) -> None:
-        self.shown.stepped(rank, event)
+        self.progress.stepped(rank, event)
         if rank == 0:
-            self.change.finish(self.launch.attempt)
-            self.shown.advance(event)
+            self.transition_timing.finish(self.gang_plan.attempt)
+            self.progress.advance(event)
 
 
 def reset_clocks(watchdog: GangWatchdog, rank: int, event: WorkEvent, at_s: float) -> None:
@@ -145,11 +145,11 @@ async def follow(
         async with forming, aclosing(work) as reported:
             async for event in reported:
                 has_met = has_met or isinstance(event, GangJoined)
-                _time_forming(forming, event, is_ring=events.launch.is_ring)
+                _time_forming(forming, event, is_ring=events.gang_plan.is_ring)
                 events.take_in(rank, node, event)
         events.watchdog.ended(rank)
     except WorkerCrashedError as error:
-        if has_met or events.launch.choice.backend != NCCL:
+        if has_met or events.gang_plan.choice.backend != NCCL:
             raise
         message = f"{error.message}; it hadn't summed over NCCL yet"
         raise NcclFailedError(message, error.hint) from error

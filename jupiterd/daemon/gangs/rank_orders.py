@@ -46,63 +46,67 @@ class RankOrders:
     machines: Machines
     reach: ArtifactReach
     calls: WorkCalls
-    of: TrainedRound
+    trained_round: TrainedRound
 
-    def all(self, launch: GangPlan) -> Sequence[tuple[NodeId, WorkOrder]]:
+    def all(self, gang_plan: GangPlan) -> Sequence[tuple[NodeId, WorkOrder]]:
         """Return what runs in an attempt, and where: its ranks."""
-        return [(node, self.rank(launch, rank)) for rank, node in enumerate(launch.gang)]
+        return [(node, self.rank(gang_plan, rank)) for rank, node in enumerate(gang_plan.gang)]
 
-    def rank(self, launch: GangPlan, rank: int) -> WorkOrder:
+    def rank(self, gang_plan: GangPlan, rank: int) -> WorkOrder:
         """Return a rank's order, without what it must know."""
-        return self._order(launch, f"/{rank}", TASKS.get(launch.choice.engine, "train"))
+        return self._order(gang_plan, f"/{rank}", TASKS.get(gang_plan.choice.engine, "train"))
 
-    def store(self, launch: GangPlan) -> str:
+    def store(self, gang_plan: GangPlan) -> str:
         """Return the name of the store where its ranks meet: no other attempt's."""
-        return f"{self.of.cycle}/r{self.of.round}/{launch.attempt}"
+        return f"{self.trained_round.cycle}/r{self.trained_round.round}/{gang_plan.attempt}"
 
-    def params(self, launch: GangPlan, meeting: Rendezvous, rank: int) -> dict[str, object]:
+    def params(self, gang_plan: GangPlan, meeting: Rendezvous, rank: int) -> dict[str, object]:
         """Return what a rank must know."""
         return {
-            **asdict(place_of(launch.gang, rank)),
-            "device": self.device(launch, rank),
-            "backend": launch.choice.backend,
-            "shape": self.of.shape.to_plain(),
-            "plan": self.of.plan.to_plain(),
+            **asdict(place_of(gang_plan.gang, rank)),
+            "device": self.device(gang_plan, rank),
+            "backend": gang_plan.choice.backend,
+            "shape": self.trained_round.shape.to_plain(),
+            "plan": self.trained_round.plan.to_plain(),
             "round": self._round_of_data,
             "rank": rank,
-            "members": self._names(launch),
-            "world_size": len(launch.gang),
-            "micro_batch_sequences": launch.micro_batches[rank],
-            "epoch": launch.attempt,
-            "from_step": launch.from_step,
-            "from_checkpoint": launch.from_checkpoint,
-            "gang_peak": self.peak(launch),
-            "from_loss": self._loss_at(launch.from_checkpoint),
-            "horizon": self._horizon_at(launch.from_checkpoint),
+            "members": self._names(gang_plan),
+            "world_size": len(gang_plan.gang),
+            "micro_batch_sequences": gang_plan.micro_batches[rank],
+            "epoch": gang_plan.attempt,
+            "from_step": gang_plan.from_step,
+            "from_checkpoint": gang_plan.from_checkpoint,
+            "gang_peak": self.peak(gang_plan),
+            "from_loss": self._loss_at(gang_plan.from_checkpoint),
+            "horizon": self._horizon_at(gang_plan.from_checkpoint),
             "is_tuning": self.asked("recipe") == OF_TUNING,
-            "late_ranks": list(launch.late_ranks),
-            deferred_inputs.PARAM: [deferred_inputs.STATE] if rank in launch.late_ranks else [],
-            "engine": launch.choice.engine,
-            **meeting.params(launch.gang[rank]),
-            **self._tunnels(launch, meeting),
+            "late_ranks": list(gang_plan.late_ranks),
+            deferred_inputs.PARAM: [deferred_inputs.STATE] if rank in gang_plan.late_ranks else [],
+            "engine": gang_plan.choice.engine,
+            **meeting.params(gang_plan.gang[rank]),
+            **self._tunnels(gang_plan, meeting),
             **self._of_island(),
         }
 
-    def _tunnels(self, launch: GangPlan, meeting: Rendezvous) -> dict[str, object]:
+    def _tunnels(self, gang_plan: GangPlan, meeting: Rendezvous) -> dict[str, object]:
         """Return which tunnels the ranks talk through, where people asked for that."""
-        if not is_encrypted({GANG_ENCRYPTION: self.asked(GANG_ENCRYPTION)}, launch.nodes):
+        if not is_encrypted({GANG_ENCRYPTION: self.asked(GANG_ENCRYPTION)}, gang_plan.nodes):
             return {}
-        return {tunnel_plan.PARAM: TunnelPlan(launch.gang, meeting.hosts).to_plain()}
+        return {tunnel_plan.PARAM: TunnelPlan(gang_plan.gang, meeting.hosts).to_plain()}
 
     def _of_island(self) -> dict[str, object]:
         """Return what only an island's ranks are told: where their outer steps come from."""
-        started = self.term.cycle(self.of.cycle).training if self.of.parent else None
+        started = (
+            self.term.cycle(self.trained_round.cycle).training
+            if self.trained_round.parent
+            else None
+        )
         if started is None:
             return {}
         values = {
-            "run": self.of.parent,
+            "run": self.trained_round.parent,
             "round": self._round_of_data,
-            "island": self.of.cycle,
+            "island": self.trained_round.cycle,
             NUMBER: number_of(started),
             "kind": self.asked("ways") or "int8",
         }
@@ -111,18 +115,22 @@ class RankOrders:
     @property
     def _round_of_data(self) -> int:
         """Return the round whose data is trained on: an island's run has one of its own."""
-        training = self.term.cycle(self.of.cycle).training if self.of.parent else None
-        return self.of.round if training is None else training.parent_round
+        training = (
+            self.term.cycle(self.trained_round.cycle).training
+            if self.trained_round.parent
+            else None
+        )
+        return self.trained_round.round if training is None else training.parent_round
 
-    async def inputs(self, step: TrainRound, launch: GangPlan) -> dict[str, ArtifactId]:
+    async def inputs(self, step: TrainRound, gang_plan: GangPlan) -> dict[str, ArtifactId]:
         """Bring what the ranks need to this node, and return it by name.
 
         Raises:
             JupiterError: something of it can't be had; what was held out may be missing.
         """
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
-        if launch.from_checkpoint:
-            inputs["checkpoint"] = ArtifactId(launch.from_checkpoint)
+        if gang_plan.from_checkpoint:
+            inputs["checkpoint"] = ArtifactId(gang_plan.from_checkpoint)
         elif first := self.asked("start_from"):
             inputs["weights"] = ArtifactId(first)
         for artifact in inputs.values():
@@ -136,51 +144,53 @@ class RankOrders:
                 inputs[f"holdout.{number}"] = artifact
         return inputs
 
-    async def spread(self, inputs: Mapping[str, ArtifactId], launch: GangPlan) -> None:
+    async def spread(self, inputs: Mapping[str, ArtifactId], gang_plan: GangPlan) -> None:
         """Bring the inputs to the members, but for the state to those that fetch it later."""
-        others = [node for node in launch.nodes if node != self.term.self_id]
+        others = [node for node in gang_plan.nodes if node != self.term.self_id]
         await self.reach.artifact_cache.spread(deferred_inputs.at_once(inputs), others)
         if (state := inputs.get(deferred_inputs.STATE)) is not None:
-            in_time = [node for node in others if node not in launch.late]
+            in_time = [node for node in others if node not in gang_plan.late]
             await self.reach.artifact_cache.spread([state], in_time)
 
     def asked(self, setting: str) -> str:
         """Return what people asked of a training run or a cycle; empty where they didn't say."""
-        state = self.term.cycle(self.of.cycle)
+        state = self.term.cycle(self.trained_round.cycle)
         asked = state.training or state.started
         return "" if asked is None else str(asked.settings.get(setting) or "")
 
     def _loss_at(self, checkpoint: str) -> float:
-        known = self.term.cycle(self.of.cycle).checkpoint(checkpoint)
+        known = self.term.cycle(self.trained_round.cycle).checkpoint(checkpoint)
         return 0.0 if known is None else known.loss
 
     def _horizon_at(self, checkpoint: str) -> Mapping[str, float]:
         """Return what was decided by a checkpoint of this round: of an earlier one nothing."""
-        known = self.term.cycle(self.of.cycle).checkpoint(checkpoint)
-        is_of_this = known is not None and known.round == self.of.round
+        known = self.term.cycle(self.trained_round.cycle).checkpoint(checkpoint)
+        is_of_this = known is not None and known.round == self.trained_round.round
         return dict(known.horizon) if known is not None and is_of_this else {}
 
-    def _names(self, launch: GangPlan) -> list[str]:
+    def _names(self, gang_plan: GangPlan) -> list[str]:
         """Return the name of each rank's node, for what ranks say of each other."""
         names = self.machines.names()
-        return [names.get(node, short(node)) for node in launch.gang]
+        return [names.get(node, short(node)) for node in gang_plan.gang]
 
-    def device(self, launch: GangPlan, rank: int) -> str:
+    def device(self, gang_plan: GangPlan, rank: int) -> str:
         """Return where a rank computes; MLX chooses by itself, and says so once it runs."""
-        if launch.choice.engine == MLX:
+        if gang_plan.choice.engine == MLX:
             return CPU
-        hardware = self.machines.hardware_of(launch.gang[rank])
-        return device_of(hardware, place_of(launch.gang, rank).local_rank)
+        hardware = self.machines.hardware_of(gang_plan.gang[rank])
+        return device_of(hardware, place_of(gang_plan.gang, rank).local_rank)
 
-    def peak(self, launch: GangPlan) -> float | None:
+    def peak(self, gang_plan: GangPlan) -> float | None:
         """Return what the gang's devices can do together at best; None where nobody knows."""
-        machines = map(self.machines.hardware_of, launch.gang)
-        devices = [self.device(launch, rank) for rank in range(len(launch.gang))]
+        machines = map(self.machines.hardware_of, gang_plan.gang)
+        devices = [self.device(gang_plan, rank) for rank in range(len(gang_plan.gang))]
         return _peak_of_gang(zip(machines, devices, strict=True))
 
-    def _order(self, launch: GangPlan, part: str, task: str) -> WorkOrder:
-        name = f"r{self.of.round}/train/{launch.attempt}{part}"
-        return replace(self.calls.order(self.of.cycle, name, task, {}), attempt=launch.attempt)
+    def _order(self, gang_plan: GangPlan, part: str, task: str) -> WorkOrder:
+        name = f"r{self.trained_round.round}/train/{gang_plan.attempt}{part}"
+        return replace(
+            self.calls.order(self.trained_round.cycle, name, task, {}), attempt=gang_plan.attempt
+        )
 
 
 def _peak_of_gang(seats: Iterable[_Seat]) -> float | None:

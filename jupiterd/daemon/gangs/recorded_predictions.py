@@ -21,17 +21,21 @@ from jupiterd.daemon.planning.requested_machines import Exchanges
 from jupiterd.daemon.planning.training_spec import TrainingSpec
 
 
-def launch_with_prediction(
-    term: Term, fleet_view: FleetView, of: TrainedRound, launch: GangPlan
+def with_prediction(
+    term: Term, fleet_view: FleetView, trained_round: TrainedRound, gang_plan: GangPlan
 ) -> GangPlan:
     """Return a launch with what is predicted of its gang, or was when that first began."""
-    opened = term.cycle(of.cycle).attempts_opened.values()
-    before = [each for each in opened if each.round == of.round and _is_of(each, launch)]
+    opened = term.cycle(trained_round.cycle).attempts_opened.values()
+    before = [
+        each for each in opened if each.round == trained_round.round and _is_of(each, gang_plan)
+    ]
     rate = next((each.predicted_tokens_per_s for each in before), 0.0)
     if not rate:
-        found = predicted_tokens_per_s(fleet_view, launch.choice, of.shape, of.plan)
+        found = predicted_tokens_per_s(
+            fleet_view, gang_plan.choice, trained_round.shape, trained_round.plan
+        )
         rate = _kept(found)
-    return replace(launch, predicted_tokens_per_s=rate)
+    return replace(gang_plan, predicted_tokens_per_s=rate)
 
 
 def step_with_prediction(
@@ -61,10 +65,10 @@ def step_with_prediction(
     return replace(taken, predicted_tokens_per_s=rate)
 
 
-def _is_of(opened: AttemptOpened, launch: GangPlan) -> bool:
+def _is_of(opened: AttemptOpened, gang_plan: GangPlan) -> bool:
     """Say whether an attempt had the same gang, in whatever order, on the same engine."""
     engine, _, _ = opened.engine.partition("/")
-    is_same = (engine, Counter(opened.gang)) == (launch.choice.engine, Counter(launch.gang))
+    is_same = (engine, Counter(opened.gang)) == (gang_plan.choice.engine, Counter(gang_plan.gang))
     return is_same and opened.predicted_tokens_per_s > 0
 
 

@@ -1,7 +1,7 @@
 """Who could be in a gang while it trains, and making newcomers ready for it.
 
 Owns comparing the gang with what would be chosen now. Doesn't know when a gang is changed
-(`elasticity`), whether newcomers can be met (`gang_reachability`), or how an attempt is launched.
+(`scale_policy`), whether newcomers can be met (`gang_reachability`), or how an attempt is launched.
 """
 
 from collections.abc import Iterable
@@ -26,14 +26,14 @@ class ScaleCandidates:
         term: Term,
         placement: Placement,
         reach: ArtifactReach,
-        of: TrainedRound,
+        trained_round: TrainedRound,
         preparation: GangPreflight,
-        launch: GangPlan,
+        gang_plan: GangPlan,
     ) -> None:
         self._term, self._placement, self._reach = term, placement, reach
-        self._of = of
+        self._trained_round = trained_round
         self._preparation = preparation
-        self._launch = launch
+        self._gang_plan = gang_plan
 
     def eligible(self) -> frozenset[NodeId]:
         """Return who could train just now, members included."""
@@ -41,7 +41,7 @@ class ScaleCandidates:
 
     def drained(self) -> frozenset[NodeId]:
         """Return the members that people have drained meanwhile."""
-        return self._placement.drained() & {*self._launch.gang}
+        return self._placement.drained() & {*self._gang_plan.gang}
 
     async def bring(
         self, newcomers: AbstractSet[NodeId], inputs: Iterable[ArtifactId]
@@ -52,10 +52,10 @@ class ScaleCandidates:
         return ready
 
     def _best(self) -> EngineChoice:
-        ranks, without = self._of.plan.batch_sequences, self._preparation.left_out
-        running = self._launch.choice
+        ranks, without = self._trained_round.plan.batch_sequences, self._preparation.left_out
+        running = self._gang_plan.choice
         try:
-            state = self._term.cycle(self._of.cycle)
+            state = self._term.cycle(self._trained_round.cycle)
             found = choose(self._placement, state, max_ranks=ranks, without=without)
         except JupiterError:
             return running
@@ -67,7 +67,7 @@ class ScaleCandidates:
 
         Else a gang on another one might end for a newcomer, and then its members not be fit for it.
         """
-        opened = self._term.cycle(self._of.cycle).attempts_opened.values()
+        opened = self._term.cycle(self._trained_round.cycle).attempts_opened.values()
         return any(
             attempt.engine.partition("/")[0] == choice.engine and {*choice.gang} <= {*attempt.gang}
             for attempt in opened

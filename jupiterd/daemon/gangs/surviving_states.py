@@ -1,4 +1,4 @@
-"""What the survivors of an attempt have kept: the last step that any of them has finished.
+"""What the survivors of an attempt have saved: the last step that any of them has finished.
 
 Owns how long they get for it, and which of their states is taken. Doesn't know how it is written
 (workers), nor what is recorded of it.
@@ -20,7 +20,7 @@ SLOWEST_BYTES_PER_S = 50_000_000
 LEAST_S = 5.0
 
 
-def wish_for(shape: ModelShape, after_step: int) -> SaveRequest:
+def save_request_for(shape: ModelShape, after_step: int) -> SaveRequest:
     """Return the order to save the last finished step, with a time limit for this model's size."""
     return SaveRequest(after_step, LEAST_S + checkpoint_bytes(shape) / SLOWEST_BYTES_PER_S)
 
@@ -28,7 +28,7 @@ def wish_for(shape: ModelShape, after_step: int) -> SaveRequest:
 async def latest(
     term: Term,
     reach: ArtifactReach,
-    kept: Sequence[tuple[NodeId, CheckpointStored]],
+    saved: Sequence[tuple[NodeId, CheckpointStored]],
     joined_before_step: int = 0,
 ) -> CheckpointStored | None:
     """Return the latest checkpoint that the survivors saved, once two nodes hold it if possible.
@@ -38,11 +38,11 @@ async def latest(
     second copy of a step before `joined_before_step`. None: no survivor saved a checkpoint, or its
     only holder is gone.
     """
-    if not kept:
+    if not saved:
         return None
-    best = max((made for _, made in kept), key=lambda made: (made.progress.step, made.artifact))
+    best = max((made for _, made in saved), key=lambda made: (made.progress.step, made.artifact))
     is_fetched = best.progress.step < joined_before_step
-    holders = [node for node, made in kept if made.artifact == best.artifact]
+    holders = [node for node, made in saved if made.artifact == best.artifact]
     try:
         if len(holders) == 1 and not (is_fetched and holders[0] == term.self_id):
             await reach.keep_two_copies(best.artifact, holders[0])

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from jupiterd.cluster.training.gang_watchdog import BEAT_S, GangWatchdog, Silent, Stuck
 from jupiterd.daemon.gangs.gang_reachability import GangReachability
 from jupiterd.daemon.gangs.late_joiners import LateJoiners
-from jupiterd.daemon.gangs.surviving_states import wish_for
+from jupiterd.daemon.gangs.surviving_states import save_request_for
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.gang_plan import GangPlan
@@ -19,7 +19,7 @@ from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError, PeerUnreachableError, TimedOutError
 from jupiterd.ids import NodeId
 
-Verdict = Silent | Stuck
+WatchdogFinding = Silent | Stuck
 
 
 class AttemptWatch:
@@ -30,54 +30,54 @@ class AttemptWatch:
         machines: Machines,
         reach: GangReachability,
         late: LateJoiners,
-        of: TrainedRound,
+        trained_round: TrainedRound,
         self_id: NodeId,
     ) -> None:
         self._machines, self._reach, self._late = machines, reach, late
-        self._of = of
+        self._trained_round = trained_round
         self._self_id = self_id
         self.watchdog = GangWatchdog(0, 0.0)
         """Of the newest attempt."""
         self.silent: set[NodeId] = set()
         """Whose members weren't heard when the newest attempt's end was due."""
 
-    def over(self, launch: GangPlan) -> AbstractAsyncContextManager[None]:
+    def over(self, gang_plan: GangPlan) -> AbstractAsyncContextManager[None]:
         """Let silence of a rank's node, or of all its steps, end what is done meanwhile."""
         self.silent.clear()
-        self.watchdog = self._watchdog_of(launch)
+        self.watchdog = self._watchdog_of(gang_plan)
         return watching(
             self.watchdog,
-            lambda verdict: self.error_of(verdict, launch),
-            lambda: self.look_into(launch),
+            lambda finding: self.error_of(finding, gang_plan),
+            lambda: self.look_into(gang_plan),
         )
 
-    def _watchdog_of(self, launch: GangPlan) -> GangWatchdog:
+    def _watchdog_of(self, gang_plan: GangPlan) -> GangWatchdog:
         """Return the clocks of a new attempt; they take over what the last ones have measured."""
-        save_s = wish_for(self._of.shape, 0).within_s
-        rate = launch.predicted_tokens_per_s
-        step_s = self._of.step_tokens / rate if rate else None
+        save_s = save_request_for(self._trained_round.shape, 0).within_s
+        rate = gang_plan.predicted_tokens_per_s
+        step_s = self._trained_round.step_tokens / rate if rate else None
         first_step_s = self.watchdog.next_first_step_s(step_s)
         longest_busy_s = self.watchdog.longest_busy_s
-        return GangWatchdog(len(launch.gang), now_s(), save_s, longest_busy_s, first_step_s)
+        return GangWatchdog(len(gang_plan.gang), now_s(), save_s, longest_busy_s, first_step_s)
 
-    def error_of(self, verdict: Verdict, launch: GangPlan) -> JupiterError:
+    def error_of(self, finding: WatchdogFinding, gang_plan: GangPlan) -> JupiterError:
         """Return the error that ends the attempt; the next one passes over the silent members."""
-        if isinstance(verdict, Silent):
-            for rank in (verdict.rank, *verdict.others):
-                self.silent.add(launch.gang[rank])
-                self._machines.pass_over(launch.gang[rank])
+        if isinstance(finding, Silent):
+            for rank in (finding.rank, *finding.others):
+                self.silent.add(gang_plan.gang[rank])
+                self._machines.pass_over(gang_plan.gang[rank])
         else:
-            self._late.were_too_slow(launch.late)
-        name = "" if verdict.rank is None else self._machines.name_of(launch.gang[verdict.rank])
-        return as_error(verdict, name)
+            self._late.were_too_slow(gang_plan.late)
+        name = "" if finding.rank is None else self._machines.name_of(gang_plan.gang[finding.rank])
+        return as_error(finding, name)
 
-    async def look_into(self, launch: GangPlan) -> None:
+    async def look_into(self, gang_plan: GangPlan) -> None:
         """End an attempt that takes no step because of a bad link; the next leaves its node out.
 
         Raises:
             PeerUnreachableError: there is such a link.
         """
-        gone = await self._reach.hindering(launch)
+        gone = await self._reach.hindering(gang_plan)
         if gone:
             # A request to them would be long on its way; they end their part by themselves.
             self.silent.update(set(gone) - {self._self_id})
@@ -85,19 +85,19 @@ class AttemptWatch:
             raise PeerUnreachableError(f"nothing comes of the gang: the link of {names} is bad")
 
 
-def as_error(verdict: Verdict, who: str) -> JupiterError:
+def as_error(finding: WatchdogFinding, who: str) -> JupiterError:
     """Return the error for people; `who`: the node that it is about, or empty."""
-    if isinstance(verdict, Silent):
-        return PeerUnreachableError(f"{who} has said nothing for {verdict.for_s:.1f} s")
+    if isinstance(finding, Silent):
+        return PeerUnreachableError(f"{who} has said nothing for {finding.for_s:.1f} s")
     together = "; every rank is alive, and each waits for the others"
-    waited = f"; all wait for rank {verdict.rank} on {who}" if who else together
-    return TimedOutError(f"no step has come to its end for {verdict.for_s:.0f} s{waited}")
+    waited = f"; all wait for rank {finding.rank} on {who}" if who else together
+    return TimedOutError(f"no step has come to its end for {finding.for_s:.0f} s{waited}")
 
 
 @asynccontextmanager
 async def watching(
     watch: GangWatchdog,
-    error_of: Callable[[Verdict], JupiterError],
+    error_of: Callable[[WatchdogFinding], JupiterError],
     look_into: Callable[[], Coroutine[None, None, None]],
 ) -> AsyncGenerator[None]:
     """Let a verdict end what is done meanwhile, with its error; `look_into` may raise its own."""
@@ -109,7 +109,7 @@ async def watching(
 
 async def _look(
     watch: GangWatchdog,
-    error_of: Callable[[Verdict], JupiterError],
+    error_of: Callable[[WatchdogFinding], JupiterError],
     look_into: Callable[[], Coroutine[None, None, None]],
     group: asyncio.TaskGroup,
 ) -> None:
@@ -117,8 +117,8 @@ async def _look(
     try:
         while True:
             await asyncio.sleep(BEAT_S)
-            if (verdict := watch.look(now_s())) is not None:
-                raise error_of(verdict)
+            if (finding := watch.look(now_s())) is not None:
+                raise error_of(finding)
             if (into is None or into.done()) and watch.is_in_doubt(now_s()):
                 into = group.create_task(look_into())
     finally:

@@ -16,9 +16,9 @@ from jupiterd.cluster.ledger.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.ledger.island_runs import TOO_SLOW, island_id, islands_in, number_of
 from jupiterd.cluster.planning.engines import MLX, TORCH
 from jupiterd.cluster.planning.layouts import Island
-from jupiterd.cluster.training.elasticity import SETTLE_S
 from jupiterd.cluster.training.island_newcomers import newcomers
 from jupiterd.cluster.training.island_seeds import reseeded, seeds
+from jupiterd.cluster.training.scale_policy import SETTLE_S
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.islands.outer_orders import ADRIFT

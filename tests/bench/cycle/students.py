@@ -207,10 +207,10 @@ def _arms(
 def _compared(ours: Iterable[ProxyRun], theirs: Iterable[ProxyRun]) -> ArmComparison:
     runs = [
         replace(run, arm=arm, seed=seed)
-        for arm, drawn in ((Arm.CANDIDATE, ours), (Arm.INCUMBENT, theirs))
+        for arm, drawn in ((Arm.CANDIDATE, ours), (Arm.GENERATOR, theirs))
         for seed, run in enumerate(drawn)
     ]
-    found = compare(runs, Arm.CANDIDATE, Arm.INCUMBENT)
+    found = compare(runs, Arm.CANDIDATE, Arm.GENERATOR)
     assert found is not None
     return found
 

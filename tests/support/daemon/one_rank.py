@@ -46,14 +46,14 @@ class OneRank:
             await asyncio.Event().wait()
 
 
-def events_of(supervisor: GangSupervisor, launch: GangPlan = LAUNCH) -> RankEvents:
+def events_of(supervisor: GangSupervisor, gang_plan: GangPlan = LAUNCH) -> RankEvents:
     """What takes in the events of an attempt's ranks."""
-    return supervisor._rank_events(launch, RingListeners())
+    return supervisor._rank_events(gang_plan, RingListeners())
 
 
-def following(rank: OneRank, launch: GangPlan = LAUNCH, parent: str = "") -> RankEvents:
+def following(rank: OneRank, gang_plan: GangPlan = LAUNCH, parent: str = "") -> RankEvents:
     rank.term.know(CycleId(parent))
     supervisor = GangSupervisor(rank.services, TrainedRound(CYCLE, 1, tiny_shape(), PLAN, parent))
-    supervisor._shown.begin(launch)
-    supervisor._watch.watchdog = GangWatchdog(len(launch.gang), 0.0)
-    return events_of(supervisor, launch)
+    supervisor._progress.begin(gang_plan)
+    supervisor._watch.watchdog = GangWatchdog(len(gang_plan.gang), 0.0)
+    return events_of(supervisor, gang_plan)

@@ -51,7 +51,7 @@ def attempt_on(term: Recording, tip: str) -> GangSupervisor:
     """The supervisor of an attempt that started from a checkpoint."""
     trained = TrainedRound(CYCLE, 1, tiny_shape(), PLAN)
     supervisor = GangSupervisor(term.services, trained)
-    supervisor._line.tip = tip
+    supervisor._lineage.tip = tip
     supervisor._watch.watchdog = GangWatchdog(len(LAUNCH.gang), 0.0)
     return supervisor
 

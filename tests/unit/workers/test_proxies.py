@@ -199,7 +199,7 @@ def test_students_of_garbage_are_found_to_learn_less_on_the_same_tokens(tmp_path
     chosen(tmp_path)
     arms = {
         Arm.CANDIDATE: packed(tmp_path, tokenizer, BAD)[0],
-        Arm.INCUMBENT: packed(tmp_path, tokenizer, MADE)[0],
+        Arm.GENERATOR: packed(tmp_path, tokenizer, MADE)[0],
     }
     for name, shards in arms.items():
         for seed in (1, 2):
@@ -210,7 +210,7 @@ def test_students_of_garbage_are_found_to_learn_less_on_the_same_tokens(tmp_path
     assert {run.shards for run in runs} == {
         ShardSet(folder / "shards").index.hash for folder in arms.values()
     }
-    found = compare(runs, Arm.CANDIDATE, Arm.INCUMBENT)
+    found = compare(runs, Arm.CANDIDATE, Arm.GENERATOR)
     assert found is not None
     assert found.is_worse, found
     assert found.seeds == (1, 2)

@@ -11,7 +11,7 @@ from jupiterd.cycle.gate.case import Findings
 from jupiterd.cycle.gate.proxy import Taught
 from jupiterd.cycle.gate.record import Material
 from jupiterd.cycle.gate.sanity import Sanity
-from jupiterd.workers.evaluate.judge import write_verdict
+from jupiterd.workers.evaluate.gate_verdict import write_verdict
 from tests.bench.cycle.drawn_judges import COIN, GOOD, Answers
 from tests.support.cycle.gate_material import documents, gaps, students
 

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 from jupiterd.cycle.gate.case import Findings  # noqa: E402
 from jupiterd.cycle.gate.record import Material  # noqa: E402
 from jupiterd.workers.evaluate.documents import ScoringLimits  # noqa: E402
-from jupiterd.workers.evaluate.judge import write_verdict  # noqa: E402
+from jupiterd.workers.evaluate.gate_verdict import write_verdict  # noqa: E402
 from jupiterd.workers.evaluate.language_model import LanguageModel  # noqa: E402
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
 from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402

@@ -19,7 +19,7 @@ def compared(source, harm_bpb, seeds=2, spread=0.01, known_spread=0.01):
         candidate=[each + harm_bpb for each in drawn[:seeds]],
         incumbent=drawn[seeds:],
     )
-    return compare(runs, Arm.CANDIDATE, Arm.INCUMBENT)
+    return compare(runs, Arm.CANDIDATE, Arm.GENERATOR)
 
 
 def share_of_vetoes(harm_bpb, **changes):
@@ -29,7 +29,7 @@ def share_of_vetoes(harm_bpb, **changes):
 
 def test_arms_are_paired_by_seed():
     runs = students(candidate=(2.0, 2.3, 9.0), incumbent=(2.1, 2.2))
-    found = compare(reversed(runs), Arm.CANDIDATE, Arm.INCUMBENT)
+    found = compare(reversed(runs), Arm.CANDIDATE, Arm.GENERATOR)
     assert found is not None
     assert (found.seeds, found.ours_bpb, found.theirs_bpb) == ((1, 2), (2.0, 2.3), (2.1, 2.2))
     assert found.gain_bpb == pytest.approx(0.0)

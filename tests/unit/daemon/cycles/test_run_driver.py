@@ -227,9 +227,9 @@ async def test_the_plan_is_the_same_whoever_leads(tmp_path: Path) -> None:
             await driver._step()
             gang = driver._trainer()
             assert isinstance(gang, GangSupervisor)
-            plans.append((gang._of.plan, gang._of.shape))
+            plans.append((gang._trained_round.plan, gang._trained_round.shape))
     assert plans[0] == plans[1]
-    plan, shape = gang._of.plan, gang._of.shape
+    plan, shape = gang._trained_round.plan, gang._trained_round.shape
     assert (plan.steps, plan.batch_sequences) == (200, 64)
     assert (shape.seq_len, shape.vocab_size) == (64, 4096)
 

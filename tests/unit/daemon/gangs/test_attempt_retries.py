@@ -5,7 +5,11 @@ import asyncio
 import pytest
 
 from jupiterd.daemon.gangs import attempt_retries
-from jupiterd.daemon.gangs.attempt_retries import MAX_BARREN_ATTEMPTS, AttemptRetries, root_cause
+from jupiterd.daemon.gangs.attempt_retries import (
+    MAX_ATTEMPTS_WITHOUT_CHECKPOINT,
+    AttemptRetries,
+    root_cause,
+)
 from jupiterd.errors import (
     JupiterError,
     NcclFailedError,
@@ -26,19 +30,19 @@ def fail(
     is_regrouped: bool = False,
 ) -> bool:
     return retries.failed(
-        error, is_set_aside=is_set_aside, has_advanced=has_advanced, is_regrouped=is_regrouped
+        error, has_other_start=is_set_aside, has_advanced=has_advanced, is_regrouped=is_regrouped
     )
 
 
 def test_attempts_that_add_nothing_are_given_up_after_a_few() -> None:
     retries = AttemptRetries()
-    tried = [fail(retries) for _ in range(MAX_BARREN_ATTEMPTS)]
-    assert tried == [True] * (MAX_BARREN_ATTEMPTS - 1) + [False]
+    tried = [fail(retries) for _ in range(MAX_ATTEMPTS_WITHOUT_CHECKPOINT)]
+    assert tried == [True] * (MAX_ATTEMPTS_WITHOUT_CHECKPOINT - 1) + [False]
 
 
 def test_a_checkpoint_on_the_way_begins_the_count_again() -> None:
     retries = AttemptRetries()
-    for _ in range(MAX_BARREN_ATTEMPTS - 1):
+    for _ in range(MAX_ATTEMPTS_WITHOUT_CHECKPOINT - 1):
         fail(retries)
     assert fail(retries, has_advanced=True)
     assert fail(retries)

@@ -7,7 +7,7 @@ import pytest
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.artifacts.checkpoint_integrity import whole_checkpoint, whole_start
 from jupiterd.daemon.cycles.branch_suspension import take_up
-from jupiterd.daemon.gangs.damaged_checkpoints import set_aside
+from jupiterd.daemon.gangs.damaged_checkpoints import suspend_damaged
 from jupiterd.errors import CorruptCheckpointError, CorruptWeightsError
 from jupiterd.ids import ArtifactId
 from jupiterd.store.artifacts import ArtifactStore
@@ -114,7 +114,7 @@ async def test_a_line_that_was_set_aside_stays_so_for_the_reign(tmp_path: Path) 
         await leading.term.record(checkpoint(newest, "a" * 64, tokens=200))
         run = leading.term.cycle(CYCLE)
         assert [fact.artifact for fact in run.branch()] == ["a" * 64, newest]
-        await set_aside(
+        await suspend_damaged(
             leading.term, leading.board, leading.reach, CYCLE, newest, "checkpoint b is damaged"
         )
         assert [fact.artifact for fact in run.branch()] == ["a" * 64]

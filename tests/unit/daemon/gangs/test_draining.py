@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.facts.facts import RolePinned
-from jupiterd.cluster.training.elasticity import Elasticity
+from jupiterd.cluster.training.scale_policy import ScalePolicy
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import Phase, WorkItem
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.gangs import elasticity
-from jupiterd.daemon.gangs.elasticity import GangChanges, changing
+from jupiterd.daemon.gangs import gang_rescaling
 from jupiterd.daemon.gangs.gang_reachability import GangReachability
+from jupiterd.daemon.gangs.gang_rescaling import RescalingPlan, allow_rescaling
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.daemon.planning.gang_plan import choose, trainers
@@ -116,7 +116,7 @@ class Gang(FakeCalls):
         async def bring(newcomers: frozenset[NodeId]) -> frozenset[NodeId]:
             return newcomers
 
-        changes = GangChanges(
+        changes = RescalingPlan(
             CYCLE,
             lambda: eligible,
             lambda: self.drained & {*LAUNCH.gang},
@@ -126,8 +126,8 @@ class Gang(FakeCalls):
             lambda: self.told.append("goes on"),
             lambda: self.told.append("stops"),
         )
-        reach = GangReachability(FakeMachines(), connected(), Elasticity(), str)
-        async with asyncio.timeout(10.0), changing(FakeTerm(), self, LAUNCH, reach, changes):
+        reach = GangReachability(FakeMachines(), connected(), ScalePolicy(), str)
+        async with asyncio.timeout(10.0), allow_rescaling(FakeTerm(), self, LAUNCH, reach, changes):
             await self.stopped.wait()
 
 
@@ -135,8 +135,8 @@ class Gang(FakeCalls):
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     async def none(*_: object) -> None: ...
 
-    monkeypatch.setattr(elasticity, "LOOK_S", 0.01)
-    monkeypatch.setattr(elasticity, "close_strays", none)
+    monkeypatch.setattr(gang_rescaling, "LOOK_S", 0.01)
+    monkeypatch.setattr(gang_rescaling, "close_strays", none)
 
 
 @pytest.mark.parametrize(("leaver", "named"), [(B, "b"), (A, "a")])

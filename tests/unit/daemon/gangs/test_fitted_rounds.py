@@ -141,12 +141,12 @@ def recorded(step: int, horizon: Horizon) -> CheckpointCommitted:
     """What a leader records of a checkpoint of round 1."""
     facts = [BEGUN, *packed(1, 80)]
     term = FakeTerm(state=state_of(*facts))
-    launch = launched(attempt=1)
+    gang_plan = launched(attempt=1)
     made = CheckpointStored(
         TRAINED, TrainingProgress(step, step * 1024, step * 4, 3.0, horizon.to_plain())
     )
     (fact,) = CheckpointLineage(term, FakeReach(term), CYCLE, 1).facts_of(
-        made, launch, plan_of(1, *facts)
+        made, gang_plan, plan_of(1, *facts)
     )
     return fact
 
@@ -167,8 +167,8 @@ def test_ranks_hear_of_what_was_decided_in_this_round_alone() -> None:
     known = recorded(104, Horizon(step=104, loss=3.0, best_step=104, best_loss=3.0, decay_from=104))
     shape = parse_model(BEGUN.model_yaml)
     term, machines = FakeTerm(state=state_of(BEGUN, *packed(1, 80), known)), FakeMachines()
-    launch = launched(attempt=2, from_checkpoint=TRAINED, from_step=104)
+    gang_plan = launched(attempt=2, from_checkpoint=TRAINED, from_step=104)
     for number, told in ((1, known.horizon), (2, {})):
         trained = TrainedRound(CYCLE, number, shape, plan_of(1, BEGUN, *packed(1, 80)))
         orders = RankOrders(term, machines, FakeReach(term), FakeCalls(), trained)
-        assert orders.params(launch, Rendezvous(), 0)["horizon"] == told
+        assert orders.params(gang_plan, Rendezvous(), 0)["horizon"] == told

@@ -82,9 +82,9 @@ def all_but(without: object) -> GangPlan:
 
 async def test_each_node_is_asked_once_with_what_each_micro_batch_needs():
     term = Asking({A: (USUAL, ""), B: (USUAL, "")})
-    launch = await preparing(term).prepared(all_but)
-    assert (launch.gang, launch.micro_batches) == ((A, A, B), (USUAL,) * 3)
-    assert launch.choice.reason == "as asked"
+    gang_plan = await preparing(term).prepared(all_but)
+    assert (gang_plan.gang, gang_plan.micro_batches) == ((A, A, B), (USUAL,) * 3)
+    assert gang_plan.choice.reason == "as asked"
     (alpha, request), (beta, other) = term.requests
     assert (alpha, request.ranks, beta, other.ranks) == (A, 2, B, 1)
     assert request.checkpoint_bytes == 12 * parameter_count(PRESETS["1m"])
@@ -120,8 +120,8 @@ async def test_of_two_nodes_on_one_machine_one_trains_where_both_have_no_room(
         return USUAL, ""
 
     monkeypatch.setattr(term, "prepare", prepare)
-    launch = await preparing(term).prepared(lambda gone: launch_of(*sorted({A, B} - gone)))
-    assert launch.gang == (A,)
+    gang_plan = await preparing(term).prepared(lambda gone: launch_of(*sorted({A, B} - gone)))
+    assert gang_plan.gang == (A,)
     assert [node for node, _ in term.requests] == [A, B, A]
 
 
@@ -146,8 +146,8 @@ async def test_where_all_are_drained_a_gang_is_planned_once_one_is_resumed(
 
     monkeypatch.setattr(gang_preflight, "wait_out", wait_out)
     preparation = preparing(Asking({A: (USUAL, "")}))
-    launch = await preparation.prepared_once_resumed(drained_twice, lambda: is_over)
-    assert (launch.gang, shown) == ((A,), ["alpha is drained"] * 2)
+    gang_plan = await preparation.prepared_once_resumed(drained_twice, lambda: is_over)
+    assert (gang_plan.gang, shown) == ((A,), ["alpha is drained"] * 2)
     shown.clear()
     is_over = True
     with pytest.raises(DrainedError):
@@ -155,17 +155,17 @@ async def test_where_all_are_drained_a_gang_is_planned_once_one_is_resumed(
 
 
 async def test_a_node_with_less_room_takes_fewer_at_a_time():
-    launch = await preparing(Asking({A: (USUAL, ""), B: (2, "micro batches of 2: why")})).prepared(
-        all_but
-    )
-    assert launch.micro_batches == (USUAL, USUAL, 2)
-    assert launch.choice.reason == "as asked; beta: micro batches of 2: why"
+    gang_plan = await preparing(
+        Asking({A: (USUAL, ""), B: (2, "micro batches of 2: why")})
+    ).prepared(all_but)
+    assert gang_plan.micro_batches == (USUAL, USUAL, 2)
+    assert gang_plan.choice.reason == "as asked; beta: micro batches of 2: why"
 
 
 async def test_the_gang_forms_without_a_node_that_is_too_small():
-    launch = await preparing(Asking({A: (USUAL, ""), B: FULL})).prepared(all_but)
-    assert launch.gang == (A, A)
-    assert launch.choice.reason == f"as asked; left out: {FULL.message}"
+    gang_plan = await preparing(Asking({A: (USUAL, ""), B: FULL})).prepared(all_but)
+    assert gang_plan.gang == (A, A)
+    assert gang_plan.choice.reason == f"as asked; left out: {FULL.message}"
 
 
 async def test_a_node_that_refused_is_asked_again_after_a_while(monkeypatch: pytest.MonkeyPatch):

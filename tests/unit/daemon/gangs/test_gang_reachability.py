@@ -8,7 +8,7 @@ import pytest
 
 from jupiterd.cluster.links.gang_links import HANDSHAKES
 from jupiterd.cluster.planning.engines import MLX, TORCH, EngineChoice
-from jupiterd.cluster.training.elasticity import Elasticity
+from jupiterd.cluster.training.scale_policy import ScalePolicy
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.gangs.gang_reachability import GangReachability
 from jupiterd.daemon.links import reachability_probe
@@ -29,7 +29,7 @@ class Three:
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = nodes
         self.ids = tuple(node.identity.node_id for node in nodes)
-        self.growth = Elasticity()
+        self.scale_policy = ScalePolicy()
         assert nodes[0].leading is not None
         self.leading = nodes[0].leading
         self.answering = frozenset(self.ids)
@@ -37,11 +37,11 @@ class Three:
         self.reach = GangReachability(
             self.leading.machines,
             self.leading.connectivity,
-            self.growth,
+            self.scale_policy,
             lambda node: f"node {node}",
         )
 
-    def launch(self, gang: Sequence[NodeId]) -> GangPlan:
+    def gang_plan(self, gang: Sequence[NodeId]) -> GangPlan:
         return GangPlan(1, EngineChoice(TORCH, tuple(gang), "as asked"), "", 0, 0.0)
 
 
@@ -82,10 +82,10 @@ def gamma_loses_packets(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_all_meet_where_nothing_is_in_the_way(three: Three) -> None:
     places = await three.reach.prove_routes(three.leading.connectivity, three.ids, reserve=False)
     assert list(places) == list(three.ids)
-    assert await three.reach.hindering(three.launch(three.ids)) == []
-    met = await three.reach.can_be_met(three.launch(three.ids[:2]), three.ids[2:])
+    assert await three.reach.hindering(three.gang_plan(three.ids)) == []
+    met = await three.reach.can_be_met(three.gang_plan(three.ids[:2]), three.ids[2:])
     assert met == {three.ids[2]}
-    assert three.growth.left_out == frozenset()
+    assert three.scale_policy.left_out == frozenset()
 
 
 @pytest.mark.usefixtures("gamma_is_walled_in")
@@ -94,7 +94,7 @@ async def test_one_whom_the_others_can_not_reach_is_left_out_of_the_next_gang(
 ) -> None:
     with pytest.raises(BadRouteError, match="can't reach"):
         await three.reach.prove_routes(three.leading.connectivity, three.ids, reserve=False)
-    assert three.growth.left_out == {three.ids[2]}
+    assert three.scale_policy.left_out == {three.ids[2]}
     assert "left_out_of_gang" in caplog.text
     assert three.ids[2] not in three.leading.machines.fit_nodes()
     rest = await three.reach.prove_routes(three.leading.connectivity, three.ids[:2], reserve=True)
@@ -105,7 +105,7 @@ async def test_one_to_whom_there_is_no_link_is_left_out(three: Three) -> None:
     await three.nodes[0].peers.unlink(three.ids[2])
     with pytest.raises(JupiterError, match="no link"):
         await three.reach.prove_routes(three.leading.connectivity, three.ids, reserve=False)
-    assert three.growth.left_out == {three.ids[2]}
+    assert three.scale_policy.left_out == {three.ids[2]}
 
 
 async def test_the_leader_is_not_the_one_that_goes_where_its_only_other_has_gone(
@@ -114,44 +114,46 @@ async def test_the_leader_is_not_the_one_that_goes_where_its_only_other_has_gone
     await three.nodes[0].peers.unlink(three.ids[1])
     with pytest.raises(JupiterError, match="no link"):
         await three.reach.prove_routes(three.leading.connectivity, three.ids[:2], reserve=False)
-    assert three.growth.left_out == {three.ids[1]}
+    assert three.scale_policy.left_out == {three.ids[1]}
 
 
 async def test_a_leader_that_only_leads_leaves_out_whom_it_has_no_link_to(three: Three) -> None:
     await three.nodes[0].peers.unlink(three.ids[1])
     with pytest.raises(JupiterError, match="no link"):
         await three.reach.prove_routes(three.leading.connectivity, three.ids[1:], reserve=False)
-    assert three.growth.left_out == {three.ids[1]}
+    assert three.scale_policy.left_out == {three.ids[1]}
 
 
 @pytest.mark.usefixtures("gamma_is_walled_in")
 async def test_a_newcomer_that_can_not_be_met_is_passed_over_until_it_can(
     three: Three, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gang, newcomers = three.launch(three.ids[:2]), three.ids[2:]
+    gang, newcomers = three.gang_plan(three.ids[:2]), three.ids[2:]
     assert await three.reach.can_be_met(gang, newcomers) == frozenset()
-    assert three.growth.left_out == set(newcomers)
+    assert three.scale_policy.left_out == set(newcomers)
     monkeypatch.undo()
     assert await three.reach.can_be_met(gang, newcomers) == set(newcomers)
-    assert three.growth.left_out == frozenset()
+    assert three.scale_policy.left_out == frozenset()
 
 
 @pytest.mark.usefixtures("gamma_loses_packets")
 async def test_one_that_loses_a_third_is_found_in_a_gang_and_not_taken_into_one(
     three: Three, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert await three.reach.hindering(three.launch(three.ids)) == [three.ids[2]]
-    assert three.growth.left_out == {three.ids[2]}
+    assert await three.reach.hindering(three.gang_plan(three.ids)) == [three.ids[2]]
+    assert three.scale_policy.left_out == {three.ids[2]}
     assert "loses packets" in str([vars(record) for record in caplog.records])
-    three.growth.admit(three.ids[2])
-    assert await three.reach.can_be_met(three.launch(three.ids[:2]), three.ids[2:]) == frozenset()
-    assert three.growth.left_out == {three.ids[2]}
+    three.scale_policy.admit(three.ids[2])
+    assert (
+        await three.reach.can_be_met(three.gang_plan(three.ids[:2]), three.ids[2:]) == frozenset()
+    )
+    assert three.scale_policy.left_out == {three.ids[2]}
 
 
 async def test_one_that_has_fallen_silent_is_why_nothing_comes_of_a_gang(three: Three) -> None:
     three.answering = frozenset(three.ids[:2])  # its kernel goes on answering when it is frozen
-    assert await three.reach.hindering(three.launch(three.ids)) == [three.ids[2]]
-    assert three.growth.left_out == {three.ids[2]}
+    assert await three.reach.hindering(three.gang_plan(three.ids)) == [three.ids[2]]
+    assert three.scale_policy.left_out == {three.ids[2]}
 
 
 async def test_a_member_tells_how_its_links_do(three: Three) -> None:
@@ -182,7 +184,7 @@ async def test_a_ring_goes_on_without_one_that_has_ipv6_alone_and_never_tries_it
 ) -> None:
     with pytest.raises(BadRouteError, match="needs IPv4"):
         await three.reach.prove_routes(three.leading.connectivity, three.ids, reserve=True)
-    assert three.growth.left_out == {three.ids[2]}
+    assert three.scale_policy.left_out == {three.ids[2]}
     gang = GangPlan(1, EngineChoice(MLX, three.ids[:2], "as asked"), "", 0, 0.0)
     times = len(gamma_has_ipv6_alone)
     for _ in range(3):

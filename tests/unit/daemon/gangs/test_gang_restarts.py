@@ -34,7 +34,7 @@ TIMEOUT_S = 5.0
 async def test_after_a_crash_in_nccl_the_next_attempt_uses_gloo_and_says_why() -> None:
     term = Recording()
     supervisor = attempt_on(term, "")
-    launch = replace(LAUNCH, choice=EngineChoice(TORCH, (A, B), "as asked", NCCL))
+    gang_plan = replace(LAUNCH, choice=EngineChoice(TORCH, (A, B), "as asked", NCCL))
 
     async def crash() -> None:
         async with asyncio.TaskGroup() as group:
@@ -45,7 +45,7 @@ async def test_after_a_crash_in_nccl_the_next_attempt_uses_gloo_and_says_why() -
         raise error
 
     with pytest.raises(ExceptionGroup):
-        await supervisor._see_through(launch, crash())
+        await supervisor._run_to_end(gang_plan, crash())
     (closed,) = (fact for fact in term.recorded if isinstance(fact, AttemptClosed))
     assert (closed.code, closed.reason) == ("nccl-failed", CRASH.message)
     machine = Hardware("Linux", "x86_64", "cpu", 8, 1 << 34, (), (TORCH,), devices=("cuda:0",))
@@ -61,18 +61,18 @@ async def test_memory_may_run_out_as_often_as_there_is_less_to_try(
     monkeypatch.setattr(attempt_retries, "RETRY_S", 0.0)
     monkeypatch.setattr(attempt_retries, "MAX_RETRY_S", 0.0)
     supervisor = attempt_on(Recording(), "")
-    supervisor._memory = MicroBatchSizes(64)
+    supervisor._micro_batch_sizes = MicroBatchSizes(64)
     tried: list[int] = []
 
     async def none_is_left() -> bool:
         return False
 
     async def run_out(_step: TrainRound) -> None:
-        tried.append(supervisor._memory.of((A,))[0])
-        supervisor._memory.halve(A, "alpha")
+        tried.append(supervisor._micro_batch_sizes.of((A,))[0])
+        supervisor._micro_batch_sizes.halve(A, "alpha")
         raise OutOfMemoryError("out of memory")
 
-    monkeypatch.setattr(supervisor, "_go_on", none_is_left)
+    monkeypatch.setattr(supervisor, "_take_over_open_attempt", none_is_left)
     monkeypatch.setattr(supervisor, "_run_attempt", run_out)
     with pytest.raises(ModelTooLargeError):
         await supervisor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
@@ -90,15 +90,15 @@ async def test_a_gang_that_was_left_by_one_is_formed_anew_at_once_without_it(
         return False
 
     async def cant_be_met(_step: TrainRound) -> None:
-        tried.append(supervisor._growth.left_out)
-        if B not in supervisor._growth.left_out:
-            supervisor._growth.leave_out(B, now_s())
+        tried.append(supervisor._scale_policy.left_out)
+        if B not in supervisor._scale_policy.left_out:
+            supervisor._scale_policy.leave_out(B, now_s())
             raise BadRouteError("alpha can't reach beta")
         await supervisor._term.record(
             CheckpointCommitted(CYCLE, 1, "", ArtifactId("k"), 1, 100, 1, 1, 1.0, True)
         )
 
-    monkeypatch.setattr(supervisor, "_go_on", none_is_left)
+    monkeypatch.setattr(supervisor, "_take_over_open_attempt", none_is_left)
     monkeypatch.setattr(supervisor, "_run_attempt", cant_be_met)
     async with asyncio.timeout(TIMEOUT_S):
         await supervisor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
@@ -114,7 +114,7 @@ async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_
     term = Recording(*before)
     supervisor = attempt_on(term, "")
     plan = PLAN.model_copy(update={"batch_sequences": 8})
-    supervisor._of = replace(supervisor._of, plan=plan)
+    supervisor._trained_round = replace(supervisor._trained_round, plan=plan)
     all_three = EngineChoice(TORCH, (A, B, C), "not all are Macs")
     asked: list[tuple[str, frozenset[NodeId]]] = []
 
@@ -123,9 +123,9 @@ async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_
         return newcomers
 
     monkeypatch.setattr(scale_candidates, "choose", lambda *_, **__: all_three)
-    monkeypatch.setattr(supervisor._preparation, "ready", ready)
-    placement, of = term.services.placement, supervisor._of
-    members = ScaleCandidates(term.term, placement, term.reach, of, supervisor._preparation, LAUNCH)
+    monkeypatch.setattr(supervisor._preflight, "ready", ready)
+    placement, of = term.services.placement, supervisor._trained_round
+    members = ScaleCandidates(term.term, placement, term.reach, of, supervisor._preflight, LAUNCH)
     assert members.eligible() == ({A, B, C} if has_trained else {A, B})
     await members.bring(frozenset({C}), ())
     assert asked == [(TORCH if has_trained else MLX, {C})]

@@ -72,9 +72,9 @@ async def test_training_ends_with_the_term_even_where_the_cancel_was_lost() -> N
 async def test_an_attempt_extends_the_line_that_it_started_from() -> None:
     term = Recording(checkpoint("k1", step=10))
     supervisor = attempt_on(term, "k1")
-    await supervisor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
-    await supervisor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
-    await supervisor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
+    await supervisor._lineage.commit(A, made("k2", 20), LAUNCH, ending_at(100))
+    await supervisor._lineage.commit(A, made("k3", 30), LAUNCH, ending_at(100))
+    await supervisor._lineage.commit(A, made("k3", 30), LAUNCH, ending_at(100))
     line = [cast("CheckpointCommitted", fact).artifact for fact in term.state.branch()]
     assert line == ["k1", "k2", "k3"]
     assert len(term.recorded) == 2
@@ -87,11 +87,13 @@ async def test_what_is_made_before_the_rate_falls_is_on_the_trunk() -> None:
         update={"warmup_steps": 0, "decay_steps": 20, "keeps_trunk": True}
     )
     supervisor = GangSupervisor(term.services, TrainedRound(CYCLE, 2, tiny_shape(), plan))
-    launch = replace(LAUNCH, from_checkpoint="t1", from_step=0, follows="d1")
-    assert GangPlan.of(supervisor._line.opened(launch)).follows == "d1", "another leader knows it"
-    supervisor._line.follow(launch)
+    gang_plan = replace(LAUNCH, from_checkpoint="t1", from_step=0, follows="d1")
+    assert GangPlan.of(supervisor._lineage.opened(gang_plan)).follows == "d1", (
+        "another leader knows it"
+    )
+    supervisor._lineage.follow(gang_plan)
     for name, step in (("k1", 50), ("t2", 80), ("d2", 100)):
-        await supervisor._line.commit(A, made(name, step), launch, plan)
+        await supervisor._lineage.commit(A, made(name, step), gang_plan, plan)
     line = [f for f in term.state.branch() if isinstance(f, CheckpointCommitted) and f.round == 2]
     assert [(f.artifact, f.parent, f.on_trunk, f.is_final) for f in line] == [
         ("k1", "d1", True, False), ("t2", "k1", True, False), ("d2", "t2", False, True),
@@ -104,7 +106,7 @@ async def test_what_is_made_before_the_rate_falls_is_on_the_trunk() -> None:
 async def test_what_an_island_saves_on_the_way_is_copied_where_no_other_has_its_weights() -> None:
     run, other = CycleId("run"), CycleId("other")
     term = Recording(replace(training(), cycle=CYCLE, parent=run))
-    line = attempt_on(term, "")._line
+    line = attempt_on(term, "")._lineage
     for artifact, step, islands in (("k1", 10, (CYCLE,)), ("k2", 20, (CYCLE, other))):
         taken = replace(outer_step(0), cycle=run, islands=islands)
         term.term.state.cycles[run] = CycleState()
@@ -131,7 +133,7 @@ async def test_an_attempt_whose_line_counts_no_more_keeps_its_leaf_and_ends(
     supervisor = attempt_on(term, "k1")
     await term.record(*news)
     with pytest.raises(BranchChangedError, match="attempt 3 trained a line"):
-        await supervisor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
+        await supervisor._lineage.commit(A, made("k2", 20), LAUNCH, ending_at(100))
     last = cast("CheckpointCommitted", term.recorded[-1])
     assert (last.artifact, last.parent) == ("k2", "k1")
     assert "k2" in [leaf.key for leaf in term.state.leaves()]
@@ -229,10 +231,10 @@ async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
     with pytest.raises(ExceptionGroup):
         await lose_it()
     term.reach.may_copy.set()
-    await supervisor._end(LAUNCH, "rank 0 was lost", keeps=True)
+    await supervisor._end(LAUNCH, "rank 0 was lost", saves_last_step=True)
     assert steps(term) == line
     term.recorded.clear()
-    await supervisor._end(replace(LAUNCH, attempt=4), "it is another one", keeps=True)
+    await supervisor._end(replace(LAUNCH, attempt=4), "it is another one", saves_last_step=True)
     assert 10 not in steps(term)
 
 
@@ -244,7 +246,7 @@ async def test_a_rank_lost_after_the_last_step_is_no_trouble_of_its_attempt(
     term = Recording(*([final] if is_recorded else []))
     term.calls.kept = [] if is_recorded else [(A, made("k1", 100))]
     lost = "beta ended the work x/r1/train/3/1 without a result"
-    await attempt_on(term, "")._end(LAUNCH, lost, "unreachable", keeps=True)
+    await attempt_on(term, "")._end(LAUNCH, lost, "unreachable", saves_last_step=True)
     closed = cast("AttemptClosed", term.recorded[-1])
     assert (closed.reason, closed.code) == ("finished", "")
     assert term.state.last_checkpoint(1) is not None

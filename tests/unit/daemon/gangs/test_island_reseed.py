@@ -88,8 +88,8 @@ def two(leading: TermServices) -> IslandReseed:
 
 
 def start(leading: TermServices) -> tuple[str, int]:
-    launch = plan_launch(leading.term.cycle(TWO), 1, 1, ALONE)
-    return launch.from_checkpoint, launch.from_step
+    gang_plan = plan_launch(leading.term.cycle(TWO), 1, 1, ALONE)
+    return gang_plan.from_checkpoint, gang_plan.from_step
 
 
 async def test_the_next_attempt_starts_from_the_newest_checkpoint_of_another(

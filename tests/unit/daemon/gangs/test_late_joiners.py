@@ -22,14 +22,14 @@ from tests.support.daemon.two_nodes import lead, serving, unite
 A, B, C = map(NodeId, ("a" * 32, "b" * 32, "c" * 32))
 
 
-def launch(*gang: NodeId, state: str = "", step: int = 20) -> GangPlan:
+def gang_plan(*gang: NodeId, state: str = "", step: int = 20) -> GangPlan:
     return GangPlan(
         3, EngineChoice(MLX, gang, "as asked"), state, step, 0.0, tuple(range(len(gang)))
     )
 
 
 def test_a_ring_that_begins_elsewhere_keeps_its_neighbours() -> None:
-    before = launch(A, A, B, C)
+    before = gang_plan(A, A, B, C)
     after = turned(before, B)
     assert after.gang == (B, C, A, A)
     assert after.micro_batches == (2, 3, 0, 1)
@@ -58,7 +58,7 @@ async def test_who_lacks_the_state_is_late_and_another_is_first(two: tuple[Node,
     leader, other = two
     own, newcomer = leader.identity.node_id, other.identity.node_id
     state = state_of(leader)
-    planned = launch(newcomer, own, state=state)
+    planned = gang_plan(newcomer, own, state=state)
     begun = await LateJoiners(leading_of(leader).term, leading_of(leader).reach).named(planned)
     assert (begun.gang, begun.late, begun.late_ranks) == ((own, newcomer), {newcomer}, (1,))
 
@@ -75,7 +75,7 @@ async def test_whose_state_was_too_slow_once_gets_it_before_the_gang_is_formed(
     leader, other = two
     own, newcomer = leader.identity.node_id, other.identity.node_id
     late = LateJoiners(leading_of(leader).term, leading_of(leader).reach)
-    planned = launch(newcomer, own, state=state_of(leader))
+    planned = gang_plan(newcomer, own, state=state_of(leader))
     assert (await late.named(planned)).late == {newcomer}
     late.were_too_slow({newcomer})
     assert await late.named(planned) == planned
@@ -86,11 +86,11 @@ async def test_nobody_is_late_where_a_round_begins_or_nobody_has_the_state(
 ) -> None:
     leader, other = two
     own, newcomer = leader.identity.node_id, other.identity.node_id
-    first = launch(newcomer, own, state=state_of(leader), step=0)
+    first = gang_plan(newcomer, own, state=state_of(leader), step=0)
     assert (
         await LateJoiners(leading_of(leader).term, leading_of(leader).reach).named(first) == first
     )
-    unknown = launch(newcomer, own, state="f" * 64)
+    unknown = gang_plan(newcomer, own, state="f" * 64)
     assert (
         await LateJoiners(leading_of(leader).term, leading_of(leader).reach).named(unknown)
         == unknown

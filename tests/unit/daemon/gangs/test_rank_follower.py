@@ -109,7 +109,7 @@ async def test_how_far_and_how_fast_a_rank_is_itself_is_shown() -> None:
 async def test_a_crash_before_the_first_sum_over_nccl_is_nccls(
     backend: str, before: list[WorkEvent], becomes: type[WorkFailedError]
 ) -> None:
-    launch = replace(LAUNCH, choice=EngineChoice(TORCH, (A, B), "as asked", backend))
+    gang_plan = replace(LAUNCH, choice=EngineChoice(TORCH, (A, B), "as asked", backend))
 
     async def events() -> AsyncGenerator[WorkEvent]:
         for event in before:
@@ -117,7 +117,7 @@ async def test_a_crash_before_the_first_sum_over_nccl_is_nccls(
         raise CRASH
 
     with pytest.raises(WorkFailedError) as failed:
-        await follow(0, A, events(), following(OneRank(), launch))
+        await follow(0, A, events(), following(OneRank(), gang_plan))
     assert type(failed.value) is becomes
     assert failed.value.message.startswith(CRASH.message)
 

@@ -16,7 +16,7 @@ from jupiterd.daemon.gangs import gang_supervisor, recorded_predictions
 from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.gang_progress import GangProgress
 from jupiterd.daemon.gangs.rank_orders import RankOrders
-from jupiterd.daemon.gangs.recorded_predictions import launch_with_prediction
+from jupiterd.daemon.gangs.recorded_predictions import with_prediction
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.gang_plan import GangPlan
@@ -57,13 +57,13 @@ def trained(round_number: int = 1) -> TrainedRound:
     return TrainedRound(CYCLE, round_number, shape(), plan())
 
 
-def launch(*gang: NodeId, backend: str = "gloo") -> GangPlan:
+def gang_plan(*gang: NodeId, backend: str = "gloo") -> GangPlan:
     return GangPlan(3, EngineChoice(TORCH, gang, "as asked", backend), "", 0, 0.0)
 
 
 def predicted(leading: TermServices, *gang: NodeId, round_number: int = 1) -> float:
-    found = launch_with_prediction(
-        leading.term, leading.fleet_view, trained(round_number), launch(*gang)
+    found = with_prediction(
+        leading.term, leading.fleet_view, trained(round_number), gang_plan(*gang)
     )
     return found.predicted_tokens_per_s
 
@@ -86,7 +86,7 @@ def test_what_nobody_can_predict_is_kept_as_nothing() -> None:
 
 def test_an_attempt_keeps_what_was_predicted_of_it_and_whoever_adopts_it_shows_the_same() -> None:
     leading = term()
-    begun = launch_with_prediction(leading.term, leading.fleet_view, trained(), launch(A, B))
+    begun = with_prediction(leading.term, leading.fleet_view, trained(), gang_plan(A, B))
     kept = CheckpointLineage(leading.term, leading.reach, CYCLE, 1).opened(begun)
     assert kept.predicted_tokens_per_s == begun.predicted_tokens_per_s > 0
     adopted = GangPlan.of(replace(kept, predicted_tokens_per_s=777.0))
@@ -108,12 +108,12 @@ async def test_the_ledger_has_what_is_predicted_of_a_gang_before_it_begins(
     async def nothing(*_: object) -> dict[str, ArtifactId]:
         return {}
 
-    monkeypatch.setattr(supervisor._preparation, "prepared_once_resumed", prepared)
+    monkeypatch.setattr(supervisor._preflight, "prepared_once_resumed", prepared)
     monkeypatch.setattr(RankOrders, "inputs", nothing)
     monkeypatch.setattr(gang_supervisor, "whole_start", nothing)
     monkeypatch.setattr(recorded_predictions, "predicted_tokens_per_s", lambda *_: 777.04)
     monkeypatch.setattr(supervisor, "_run_gang", lambda *_: None)
-    monkeypatch.setattr(supervisor, "_see_through", nothing)
+    monkeypatch.setattr(supervisor, "_run_to_end", nothing)
     await supervisor._run_attempt(TrainRound(ArtifactId("1" * 64), ArtifactId("2" * 64)))
     (kept,) = recording.recorded
     assert isinstance(kept, AttemptOpened)

@@ -39,12 +39,12 @@ async def test_all_that_are_silent_are_left_out_even_a_member_that_was_just_remo
 async def test_a_first_step_that_never_ends_is_told_and_the_next_gang_gets_its_time() -> None:
     supervisor = attempt_on(Recording(), "")
     plan = PLAN.model_copy(update={"batch_sequences": 4})
-    supervisor._watch._of = replace(supervisor._of, plan=plan)
+    supervisor._watch._trained_round = replace(supervisor._trained_round, plan=plan)
     tokens = 4 * tiny_shape().seq_len
-    launch = replace(LAUNCH, predicted_tokens_per_s=tokens / 1.0)  # a second a step
+    gang_plan = replace(LAUNCH, predicted_tokens_per_s=tokens / 1.0)  # a second a step
 
     async def judged() -> Silent | Stuck | None:
-        async with supervisor._watch.over(launch):
+        async with supervisor._watch.over(gang_plan):
             began_s, watchdog = now_s(), supervisor._watch.watchdog
             for rank in range(2):
                 reset_clocks(watchdog, rank, FIRST_STEP, began_s)
@@ -58,7 +58,7 @@ async def test_a_first_step_that_never_ends_is_told_and_the_next_gang_gets_its_t
     verdict = await judged()
     assert isinstance(verdict, Stuck)
     assert FIRST_STEP_S <= verdict.for_s <= FIRST_STEP_S + 2 * BEAT_S
-    error = supervisor._watch.error_of(verdict, launch)
+    error = supervisor._watch.error_of(verdict, gang_plan)
     assert "every rank is alive, and each waits for the others" in error.message
     assert await judged() is None
 
@@ -72,7 +72,7 @@ async def test_an_attempt_ends_where_a_link_is_why_nothing_comes_of_it(
     async def hindering(_launch: GangPlan) -> list[NodeId]:
         return gone
 
-    monkeypatch.setattr(supervisor._reach, "hindering", hindering)
+    monkeypatch.setattr(supervisor._reachability, "hindering", hindering)
     if gone:
         with pytest.raises(PeerUnreachableError, match="is bad"):
             await supervisor._watch.look_into(LAUNCH)

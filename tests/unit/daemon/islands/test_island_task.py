@@ -81,7 +81,7 @@ async def test_a_leader_conducts_an_island_as_a_part_of_its_run(
 
 async def test_a_rank_of_an_island_is_told_of_what_it_is_a_part(tmp_path: Path) -> None:
     async with leads(tmp_path, Workers(WorkResult({})), training(), part(ways="bf16")) as leading:
-        launch = GangPlan(
+        gang_plan = GangPlan(
             3, EngineChoice(MLX, (leading.term.self_id,), "as asked"), "", 0, 0.0, (4,)
         )
         meeting, plan = Rendezvous(), TrainPlan.model_construct(steps=100)
@@ -92,7 +92,7 @@ async def test_a_rank_of_an_island_is_told_of_what_it_is_a_part(tmp_path: Path) 
             leading.calls,
             TrainedRound(ISLAND, 1, tiny_shape(), plan, CYCLE),
         )
-        told = orders.params(launch, meeting, 0)["island"]
+        told = orders.params(gang_plan, meeting, 0)["island"]
         assert told == {
             "run": CYCLE,
             "round": 1,
@@ -100,5 +100,7 @@ async def test_a_rank_of_an_island_is_told_of_what_it_is_a_part(tmp_path: Path) 
             "number": 1,
             "kind": "bf16",
         }
-        of_a_run = replace(orders, of=replace(orders.of, cycle=CYCLE, parent=""))
-        assert "island" not in of_a_run.params(launch, meeting, 0)
+        of_a_run = replace(
+            orders, trained_round=replace(orders.trained_round, cycle=CYCLE, parent="")
+        )
+        assert "island" not in of_a_run.params(gang_plan, meeting, 0)

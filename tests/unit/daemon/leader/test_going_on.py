@@ -111,7 +111,7 @@ async def test_a_gang_that_is_all_there_is_followed_to_its_end() -> None:
     term = Term(
         {RANKS[0]: [*told, saved(300), DONE], RANKS[1]: [STARTED, DONE]}, OPENED, committed(100)
     )
-    assert await supervisor(term)._go_on()
+    assert await supervisor(term)._take_over_open_attempt()
     adoption, *checkpoints, closed = term.recorded
     assert adoption == AttemptAdopted(CYCLE, 3)
     assert checkpoints == [committed(200, "k100"), committed(300, "k200")], "each recorded once"
@@ -132,7 +132,7 @@ async def test_an_attempt_that_has_recorded_nothing_goes_on_from_where_it_starte
     before = replace(committed(100), attempt=2)
     opened = replace(OPENED, from_checkpoint="k100", from_step=100, gang=(A,), engine="torch")
     term = Term({RANKS[0]: [STARTED, saved(100), saved(300), DONE]}, before, opened)
-    assert await supervisor(term)._go_on()
+    assert await supervisor(term)._take_over_open_attempt()
     assert term.recorded[1:-1] == [replace(committed(300, "k100"), began_with="k100")]
 
 
@@ -145,7 +145,7 @@ async def test_rings_and_gangs_of_one_have_no_store(
 ) -> None:
     opened = replace(OPENED, engine=engine, gang=gang)
     term = Term({rank: [STARTED, GangJoined("cpu", ""), DONE] for rank in RANKS}, opened)
-    assert await supervisor(term)._go_on()
+    assert await supervisor(term)._take_over_open_attempt()
     assert [order.id for _, order in term.calls.asked] == list(asked)
 
 
@@ -153,7 +153,7 @@ async def test_rings_and_gangs_of_one_have_no_store(
 async def test_a_gang_that_is_not_all_there_is_ended(missing: str) -> None:
     told: dict[str, list[WorkEvent | Exception]] = {order: [STARTED, saved(100)] for order in RANKS}
     term = Term({**told, missing: [NotFoundError("nothing runs here")]}, OPENED)
-    assert not await supervisor(term)._go_on()
+    assert not await supervisor(term)._take_over_open_attempt()
     (closed,) = term.recorded
     assert isinstance(closed, AttemptClosed)
     assert (closed.attempt, closed.reason) == (3, LEFT_OPEN)
@@ -163,7 +163,7 @@ async def test_a_gang_that_is_not_all_there_is_ended(missing: str) -> None:
 
 async def test_nobody_waits_for_a_member_that_died_with_the_leader() -> None:
     term = Term({}, OPENED, alive=[A, NEW])
-    assert not await supervisor(term)._go_on()
+    assert not await supervisor(term)._take_over_open_attempt()
     assert term.calls.asked == []
     assert [type(fact) for fact in term.recorded] == [AttemptClosed]
 
@@ -171,7 +171,7 @@ async def test_nobody_waits_for_a_member_that_died_with_the_leader() -> None:
 async def test_a_gang_of_another_round_is_ended_and_so_are_older_attempts() -> None:
     older, newest = replace(OPENED, attempt=1), replace(OPENED, attempt=2, round=2)
     term = Term({}, newest, older)
-    assert not await supervisor(term)._go_on()
+    assert not await supervisor(term)._take_over_open_attempt()
     closed = [fact for fact in term.recorded if isinstance(fact, AttemptClosed)]
     assert [fact.attempt for fact in closed] == [1, 2]
     assert term.calls.asked == []
@@ -181,7 +181,7 @@ async def test_a_rank_that_dies_after_the_adoption_ends_the_attempt() -> None:
     killed = WorkFailedError("the worker was killed")
     term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed]}, OPENED)
     with pytest.raises(ExceptionGroup) as ended:
-        await supervisor(term)._go_on()
+        await supervisor(term)._take_over_open_attempt()
     assert ended.group_contains(WorkFailedError)
     adoption, closed = term.recorded
     assert adoption == AttemptAdopted(CYCLE, 3)
@@ -194,7 +194,7 @@ async def test_two_ranks_of_one_node_are_followed_each_on_its_device() -> None:
     ranks = {f"cccccccc/r1/train/3/{rank}": [STARTED, DONE] for rank in range(3)}
     ranks["cccccccc/r1/train/3/0"] = [STARTED, saved(300), DONE]
     term = Term(ranks, replace(OPENED, gang=(A, A, B), engine="torch/nccl"))
-    assert await supervisor(term)._go_on()
+    assert await supervisor(term)._take_over_open_attempt()
     assert [(node, order.id) for node, order in term.calls.asked] == [
         *zip((A, A, B), ranks, strict=True)
     ]
@@ -211,7 +211,7 @@ async def test_an_attempt_that_nccl_has_failed_is_remembered_by_the_ledger() -> 
     term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, failed]}, nccl)
     assert nccl_failure(term.cycle(CYCLE)) == ""
     with pytest.raises(ExceptionGroup):
-        await supervisor(term)._go_on()
+        await supervisor(term)._take_over_open_attempt()
     closed = term.recorded[-1]
     assert isinstance(closed, AttemptClosed)
     assert (closed.reason, closed.code) == (failed.message, "nccl-failed")
@@ -222,7 +222,7 @@ async def test_other_ends_of_an_attempt_say_nothing_against_nccl() -> None:
     killed = WorkFailedError("the worker was killed")
     term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed]}, OPENED)
     with pytest.raises(ExceptionGroup):
-        await supervisor(term)._go_on()
+        await supervisor(term)._take_over_open_attempt()
     assert nccl_failure(term.cycle(CYCLE)) == ""
 
 
@@ -232,7 +232,7 @@ async def test_the_last_step_of_the_survivors_is_recorded_before_the_attempt_is_
     term = Term({RANKS[0]: told, RANKS[1]: [STARTED]}, OPENED)
     term.calls.kept = [(A, saved(150)), (B, saved(151))]
     with pytest.raises(ExceptionGroup):
-        await supervisor(term)._go_on()
+        await supervisor(term)._take_over_open_attempt()
     on_trunk = replace(committed(100), on_trunk=True)
     assert term.recorded[1:-1] == [on_trunk, committed(151, "k100")]
     assert isinstance(term.recorded[-1], AttemptClosed)
@@ -244,7 +244,7 @@ async def test_the_last_step_of_the_survivors_is_recorded_before_the_attempt_is_
 async def test_a_new_leader_records_what_the_gang_of_the_last_one_has_finished() -> None:
     term = Term({}, OPENED, committed(100), alive=[A, NEW])
     term.calls.kept = [(A, saved(170))]
-    assert not await supervisor(term)._go_on()
+    assert not await supervisor(term)._take_over_open_attempt()
     assert term.recorded[0] == committed(170, "k100")
     assert isinstance(term.recorded[1], AttemptClosed)
 
@@ -252,7 +252,7 @@ async def test_a_new_leader_records_what_the_gang_of_the_last_one_has_finished()
 async def test_a_step_that_is_recorded_already_is_not_recorded_again() -> None:
     term = Term({}, OPENED, committed(200), alive=[A, NEW])
     term.calls.kept = [(A, saved(150))]
-    assert not await supervisor(term)._go_on()
+    assert not await supervisor(term)._take_over_open_attempt()
     assert [type(fact) for fact in term.recorded] == [AttemptClosed]
 
 
@@ -261,7 +261,7 @@ async def test_of_a_line_that_counts_no_more_only_what_is_longer_is_kept_and_cou
     other = replace(committed(250), attempt=2, artifact=ArtifactId("x250"))
     term = Term({}, OPENED, committed(200), other, alive=[A, NEW])
     term.calls.kept = [(A, saved(265))]
-    assert not await supervisor(term)._go_on()
+    assert not await supervisor(term)._take_over_open_attempt()
     (save,) = term.calls.wishes
     assert save is not None
     assert save.after_step == 250
@@ -275,7 +275,7 @@ async def test_nobody_waits_for_one_step_that_a_machine_that_was_cut_off_alone_h
     """It recorded what it had kept, and that word came through before its cable was out."""
     term = Term({}, OPENED, committed(100), committed(151, "k100"), alive=[A, NEW])
     term.reach.out_of_reach, term.calls.kept = {"k151"}, [(A, saved(150))]
-    assert not await supervisor(term)._go_on()
+    assert not await supervisor(term)._take_over_open_attempt()
     (save,) = term.calls.wishes
     assert save is not None
     assert save.after_step == 100
@@ -292,7 +292,7 @@ async def test_nobody_waits_for_one_step_that_a_machine_that_was_cut_off_alone_h
 async def test_more_than_one_step_is_waited_for_before_a_line_is_parked() -> None:
     term = Term({}, OPENED, committed(100), committed(152, "k100"), alive=[A, NEW])
     term.reach.out_of_reach, term.calls.kept = {"k152"}, [(A, saved(150))]
-    assert not await supervisor(term)._go_on()
+    assert not await supervisor(term)._take_over_open_attempt()
     assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, AttemptClosed]
     last = term.cycle(CYCLE).last_checkpoint(1)
     assert last is not None
@@ -301,7 +301,7 @@ async def test_more_than_one_step_is_waited_for_before_a_line_is_parked() -> Non
 
 async def test_a_leader_that_is_replaced_leaves_the_gang_to_the_next() -> None:
     term = Term({order: [STARTED] for order in RANKS}, OPENED)
-    going_on = asyncio.ensure_future(supervisor(term)._go_on())
+    going_on = asyncio.ensure_future(supervisor(term)._take_over_open_attempt())
     await term.has_recorded.wait()
     term.is_over = True
     going_on.cancel()
@@ -314,7 +314,7 @@ async def test_a_leader_that_is_replaced_leaves_the_gang_to_the_next() -> None:
 
 async def test_a_cycle_that_is_stopped_ends_the_gang() -> None:
     term = Term({order: [STARTED] for order in RANKS}, OPENED)
-    going_on = asyncio.ensure_future(supervisor(term)._go_on())
+    going_on = asyncio.ensure_future(supervisor(term)._take_over_open_attempt())
     await term.has_recorded.wait()
     going_on.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -19,7 +19,7 @@ from jupiterd.cycle.gate.scores import DocumentScore
 from jupiterd.cycle.judge.pair import Pair
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.evaluate.judge import JUDGED_AT, summary_of, write_verdict
+from jupiterd.workers.evaluate.gate_verdict import JUDGED_AT, summary_of, write_verdict
 from jupiterd.workers.evaluate.score_file import (
     read_folders,
     write_sanity,

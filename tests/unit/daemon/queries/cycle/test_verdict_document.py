@@ -15,7 +15,7 @@ from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.queries.cycle.verdict_document import verdict_document
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, CycleId
-from jupiterd.workers.evaluate.judge import write_verdict
+from jupiterd.workers.evaluate.gate_verdict import write_verdict
 from jupiterd.workers.evaluate.score_file import write_scores
 from tests.support.cluster.building import CYCLE, started
 from tests.support.cycle.gate_material import documents

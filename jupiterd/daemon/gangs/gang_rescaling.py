@@ -1,7 +1,7 @@
 """Letting nodes join or leave a gang that trains: it is stopped after a step and formed anew.
 
 Owns that order of things: newcomers get ready while the others go on; who is drained leaves at
-once. Doesn't know who may join (`elasticity`), who can be met (`gang_reachability`), nor how the
+once. Doesn't know who may join (`scale_policy`), who can be met (`gang_reachability`), nor how the
 next attempt is launched. The ranks stop together after a step that is finished, so nothing is lost;
 and a newcomer whom they can't meet costs them nothing at all.
 """
@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from jupiterd.cluster.training.elasticity import Elasticity
+from jupiterd.cluster.training.scale_policy import ScalePolicy
 from jupiterd.daemon.gangs.gang_reachability import GangReachability
 from jupiterd.daemon.leader.orphan_attempts import close_strays
 from jupiterd.daemon.leader.term import Term
@@ -32,7 +32,7 @@ CATCH_UP_S = 60.0
 
 
 @dataclass(frozen=True)
-class GangChanges:
+class RescalingPlan:
     """What is to be done on the way."""
 
     cycle: CycleId
@@ -52,14 +52,14 @@ class GangChanges:
 
 
 @asynccontextmanager
-async def changing(
-    term: Term, calls: WorkCalls, launch: GangPlan, reach: GangReachability, changes: GangChanges
+async def allow_rescaling(
+    term: Term, calls: WorkCalls, gang_plan: GangPlan, reach: GangReachability, plan: RescalingPlan
 ) -> AsyncGenerator[None]:
     """Let nodes join and leave while the gang is followed, and close what else is open."""
-    stop = _Stop(calls, launch, changes)
+    stop = _Stop(calls, gang_plan, plan)
     async with asyncio.TaskGroup() as group:
-        beside = close_strays(term, changes.cycle, launch.attempt)
-        work = (_grow(launch, reach, changes, stop), _shrink(changes, stop), beside)
+        beside = close_strays(term, plan.cycle, gang_plan.attempt)
+        work = (_grow(gang_plan, reach, plan, stop), _shrink(plan, stop), beside)
         tasks = [group.create_task(each) for each in work]
         yield
         for task in tasks:
@@ -69,10 +69,10 @@ async def changing(
 class _Stop:
     """Tells a gang to stop after its running step; once is enough."""
 
-    def __init__(self, calls: WorkCalls, launch: GangPlan, changes: GangChanges) -> None:
+    def __init__(self, calls: WorkCalls, gang_plan: GangPlan, plan: RescalingPlan) -> None:
         self._calls = calls
-        self._launch = launch
-        self._changes = changes
+        self._gang_plan = gang_plan
+        self._plan = plan
         self._asking = asyncio.Lock()
         self._is_told = False
 
@@ -83,47 +83,47 @@ class _Stop:
             return self._is_told
 
     async def _tell(self, reason: str) -> bool:
-        launch = self._launch
-        self._changes.on_stop(reason)
+        gang_plan = self._gang_plan
+        self._plan.on_stop(reason)
         try:
-            await self._calls.stop_after_step(launch.gang[0], launch.attempt)
+            await self._calls.stop_after_step(gang_plan.gang[0], gang_plan.attempt)
         except JupiterError as error:
-            self._changes.on_not_told()
+            self._plan.on_not_told()
             log.warning("gang_not_stopped", extra={"reason": error.message})
             return False
-        self._changes.on_stopping()
+        self._plan.on_stopping()
         return True
 
 
 async def _grow(
-    launch: GangPlan, reach: GangReachability, changes: GangChanges, stop: _Stop
+    gang_plan: GangPlan, reach: GangReachability, plan: RescalingPlan, stop: _Stop
 ) -> None:
     while True:
-        settled = await _newcomers(launch, reach.growth, changes.eligible)
-        newcomers = await changes.bring(await reach.can_be_met(launch, settled))
-        if newcomers and await stop(f"{_named(newcomers, changes)} joins"):
+        settled = await _newcomers(gang_plan, reach.scale_policy, plan.eligible)
+        newcomers = await plan.bring(await reach.can_be_met(gang_plan, settled))
+        if newcomers and await stop(f"{_named(newcomers, plan)} joins"):
             return
 
 
-async def _shrink(changes: GangChanges, stop: _Stop) -> None:
+async def _shrink(plan: RescalingPlan, stop: _Stop) -> None:
     while True:
         await asyncio.sleep(LOOK_S)
-        leavers = changes.leaving()
-        if leavers and await stop(f"{_named(leavers, changes)} is drained"):
+        leavers = plan.leaving()
+        if leavers and await stop(f"{_named(leavers, plan)} is drained"):
             return
 
 
-def _named(nodes: AbstractSet[NodeId], changes: GangChanges) -> str:
-    return ", ".join(sorted(map(changes.name, nodes)))
+def _named(nodes: AbstractSet[NodeId], plan: RescalingPlan) -> str:
+    return ", ".join(sorted(map(plan.name, nodes)))
 
 
 async def _newcomers(
-    launch: GangPlan, growth: Elasticity, eligible: Callable[[], AbstractSet[NodeId]]
+    gang_plan: GangPlan, scale_policy: ScalePolicy, eligible: Callable[[], AbstractSet[NodeId]]
 ) -> frozenset[NodeId]:
     while True:
         await asyncio.sleep(LOOK_S)
-        if launch.late and now_s() - launch.began_s < CATCH_UP_S:
+        if gang_plan.late and now_s() - gang_plan.began_s < CATCH_UP_S:
             continue
         found = eligible()
-        if found > set(launch.gang) and (newcomers := growth.look(found, now_s())):
+        if found > set(gang_plan.gang) and (newcomers := scale_policy.look(found, now_s())):
             return newcomers

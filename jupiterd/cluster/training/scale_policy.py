@@ -26,11 +26,11 @@ FORGIVES_S = 30.0
 AGAIN_S = 10.0
 """One that couldn't be met is tried again after that."""
 
-LEAST_EPOCH_S = 10.0
+LEAST_ATTEMPT_S = 10.0
 """How long an attempt lasts before another node may end it."""
 
 
-class Elasticity:
+class ScalePolicy:
     """Who waits to train with one gang, through all its attempts."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Elasticity:
         """
         waiting = fit - self._gang
         self._fit_since_s = {node: self._fit_since_s.get(node, now_s) for node in waiting}
-        if now_s - self._began_s < LEAST_EPOCH_S:
+        if now_s - self._began_s < LEAST_ATTEMPT_S:
             return frozenset()
         return frozenset(node for node in waiting if self._has_settled(node, now_s))
 

@@ -1,31 +1,22 @@
-"""How a daemon's commands are put together with the parts that carry them out.
+"""How a daemon's commands find its leader, and what they share with its other parts.
 
-Owns which part does which. Doesn't know what any verb does.
+Owns these parts, which are there from the start. Doesn't know what any verb does, or which part
+carries it out (`verb_wiring`).
 """
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
-from jupiterd.cluster.health.health import judge
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.daemon.app.observers import Observers
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.shipped_folders import ShippedFolders
 from jupiterd.daemon.catalog.hub_fetches import HubFetches
-from jupiterd.daemon.catalog.model_import import ModelImport
-from jupiterd.daemon.commands.alarm_commands import AlarmView
 from jupiterd.daemon.commands.cluster_file_policy import ClusterFilePolicy, OwnMachine
-from jupiterd.daemon.commands.cluster_leave import Leaving, leave
 from jupiterd.daemon.commands.cluster_merge import ClusterMerge, Contacts, OwnCluster
 from jupiterd.daemon.commands.commands import Commands, Lead
-from jupiterd.daemon.commands.cycle_lifecycle import running_cycle
-from jupiterd.daemon.commands.preparations import Machine, Preparations
-from jupiterd.daemon.commands.verb import Answer, Verb
-from jupiterd.daemon.commands.verb_table import Doers, verb_table
-from jupiterd.daemon.cycles.generator_trial import try_generator
-from jupiterd.daemon.executor.named_paths import named_paths
+from jupiterd.daemon.commands.verb import Verb
 from jupiterd.daemon.executor.worker_runner import WorkerRunner
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.term_services import TermServices
@@ -35,20 +26,13 @@ from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.membership.handshake import Handshake
 from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.membership.trust import HandOver
-from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.state_dir import StateDir
-from jupiterd.daemon.scripts.allreduce_check import AllreduceCheck
-from jupiterd.daemon.scripts.script_placement import ScriptPlacement, note_knocks
-from jupiterd.daemon.scripts.shipping import ship_folder
+from jupiterd.daemon.scripts.script_placement import ScriptPlacement
 from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.ids import ClusterId, NodeId
 from jupiterd.net.identity import Identity
 from jupiterd.net.static_discovery import StaticDiscovery
-from jupiterd.protocol.commands.check_commands import CheckAllreduce, NoteFetch, TryGenerator
-from jupiterd.protocol.commands.command import Command
-from jupiterd.protocol.commands.cycle_commands import StartCycle
-from jupiterd.protocol.commands.member_commands import HandOverLead, LeaveCluster
 
 
 class Ordered(Protocol):
@@ -134,15 +118,9 @@ def file_policy_of(daemon: Ordered) -> ClusterFilePolicy:
     return ClusterFilePolicy(daemon.settings, own, daemon.replica, daemon.peers)
 
 
-def commands_of(daemon: Ordered) -> Commands:
-    """Return what carries out a daemon's commands."""
-    return Commands(table_of(daemon), daemon.replica, lead_of(daemon))
-
-
-def table_of(daemon: Ordered) -> Mapping[str, Verb]:
-    """Return every verb with what of a daemon carries it out."""
-    before = Preparations(machine_of(daemon), daemon.file_policy, alarms_of(daemon))
-    return verb_table(_doers_of(daemon), before)
+def commands_of(daemon: Ordered, table: Callable[[], Mapping[str, Verb]]) -> Commands:
+    """Return what carries out a daemon's commands; the table is made at the first of them."""
+    return Commands(table, daemon.replica, lead_of(daemon))
 
 
 def lead_of(daemon: Ordered) -> Lead:
@@ -164,74 +142,3 @@ def lead_of(daemon: Ordered) -> Lead:
 def _leader_of(daemon: Ordered) -> Peer | None:
     leader = daemon.heartbeats.election.leader
     return None if leader is None else daemon.peers.get(leader)
-
-
-def alarms_of(daemon: Ordered) -> AlarmView:
-    """Return what a daemon sees of alarms."""
-    return AlarmView(
-        alarms=lambda: daemon.observers.alerts,
-        state=lambda: daemon.replica.state,
-        health=lambda: list(judge(daemon.observers.health.cluster_view())),
-    )
-
-
-def _doers_of(daemon: Ordered) -> Doers:
-    checks, fetches = AllreduceCheck(), daemon.hub_fetches
-
-    async def note_fetch(command: NoteFetch) -> Answer:
-        fetches.note(command, now_s())
-        return {}
-
-    async def leave_cluster(command: LeaveCluster) -> Answer:
-        name, joining = daemon.settings.name, daemon.handshake.joining
-        here = Leaving(daemon.identity, name, daemon.replica, joining, daemon.summary)
-        return await leave(here, command)
-
-    async def hand_over(_command: HandOverLead) -> Answer:
-        daemon.hand_over.begin()
-        return {}
-
-    async def check_allreduce(services: TermServices, command: CheckAllreduce) -> Answer:
-        placement, calls, asked = services.placement, services.calls, command.to_plain()
-        return await checks.run(placement, calls, services.connectivity, asked)
-
-    async def attempt(services: TermServices, command: TryGenerator) -> Answer:
-        return await try_generator(services.placement, services.calls, command.to_plain())
-
-    return Doers(
-        check_links=daemon.link_measurement.check,
-        note_fetch=note_fetch,
-        prepare_launch=daemon.script_placement.prepare,
-        ship_folder=partial(ship_folder, daemon.shipped, daemon.peers),
-        note_knocks=partial(note_knocks, daemon.worker_runner.knocks),
-        leave_cluster=leave_cluster,
-        hand_over=hand_over,
-        merge_cluster=daemon.cluster_merge.merge,
-        check_allreduce=check_allreduce,
-        try_generator=attempt,
-    )
-
-
-def machine_of(daemon: Ordered) -> Machine:
-    """Return what a daemon's machine does for commands that are given on it."""
-    own = daemon.identity.node_id
-    brought = ModelImport(own, daemon.artifact_cache.store, daemon.state_dir.spool)
-
-    async def note_paths(command: Command) -> None:
-        paths = await asyncio.to_thread(named_paths, command.to_plain())
-        await asyncio.to_thread(daemon.worker_runner.offered.ask, paths)
-
-    attempt = partial(_try_models, daemon)
-    return Machine(own, note_paths, brought.bring_weights, brought.bring_models, attempt)
-
-
-async def _try_models(daemon: Ordered, command: StartCycle) -> None:
-    """See that the models of others can be used, unless no cycle can begin anyway."""
-    if running_cycle(daemon.replica.state.cycles.values()) is not None:
-        return
-    for model, folder in (
-        (command.generator, command.generator_folder),
-        (command.judge, command.judge_folder),
-    ):
-        if model and folder is None:
-            await daemon.commands.give(TryGenerator(generator=model))

@@ -5,6 +5,7 @@ Owns which part is given what. Runs nothing: that is `node`'s.
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 from jupiterd.cluster.facts.facts import NodeAdmitted
 from jupiterd.cluster.membership.admission import Summary
@@ -17,6 +18,7 @@ from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache, pace_of, sto
 from jupiterd.daemon.artifacts.model_exports import ModelExports
 from jupiterd.daemon.artifacts.shipped_folders import ShippedFolders
 from jupiterd.daemon.catalog.hub_fetches import HubFetches
+from jupiterd.daemon.commands.verb import Verb
 from jupiterd.daemon.cycles.leadership import Leadership
 from jupiterd.daemon.cycles.term_duties import Founding
 from jupiterd.daemon.executor.dispatcher import Dispatcher
@@ -163,10 +165,15 @@ class Parts:
         joining = self.handshake.joining
         joining.use_settings(self.settings.join, is_local=self.settings.local)
 
+    def _table_of_verbs(self) -> Mapping[str, Verb]:
+        from jupiterd.daemon.app.verb_wiring import table_of  # takes 3 MB, idle or not
+
+        return table_of(self)
+
     def _make_commands_and_views(self) -> None:
         self.hub_fetches = HubFetches()
         self.file_policy = file_policy_of(self)
-        self.commands = commands_of(self)
+        self.commands = commands_of(self, self._table_of_verbs)
         self.local_view = LocalView(
             self.settings,
             self.hardware,

@@ -43,7 +43,6 @@ from jupiterd.cluster.membership.cluster_merge import (
     owed,
 )
 from jupiterd.cluster.membership.merge_plan import Brief, brief, notes, obstacles, read_brief
-from jupiterd.daemon.commands.train_commands import check_that_no_training_runs
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.ledger.signature_check import adopt, verified_snapshot
@@ -141,6 +140,8 @@ class ClusterMerge:
             return {"done": False, **plan}
         if found:
             raise ConflictError(*found[0])
+        from jupiterd.daemon.commands.train_commands import check_that_no_training_runs
+
         check_that_no_training_runs(term.state)
         # Who asked may give up waiting for a large ledger; what was begun is finished.
         await asyncio.shield(self._carry_out(term, target, token))

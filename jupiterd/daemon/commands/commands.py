@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 import grpc
@@ -52,9 +53,16 @@ class Lead:
 class Commands:
     """Carries out commands, here or at the leader's."""
 
-    def __init__(self, table: Mapping[str, Verb], replica: Replica, lead: Lead) -> None:
-        self._table, self._replica, self._lead = table, replica, lead
+    def __init__(
+        self, table: Callable[[], Mapping[str, Verb]], replica: Replica, lead: Lead
+    ) -> None:
+        """`table` makes the table of verbs, at the first command: it takes memory."""
+        self._make_table, self._replica, self._lead = table, replica, lead
         self._one_at_a_time = asyncio.Lock()
+
+    @cached_property
+    def _table(self) -> Mapping[str, Verb]:
+        return self._make_table()
 
     @property
     def verbs(self) -> frozenset[str]:

@@ -11,11 +11,14 @@ from typing import Final
 from jupiterd.daemon.queries.cluster.branches_document import branches_document
 from jupiterd.daemon.queries.cluster.links_document import links_document
 from jupiterd.daemon.queries.cluster.settings_document import settings_document
-from jupiterd.daemon.queries.cluster.status_document import cycle_status_document, status_document
+from jupiterd.daemon.queries.cluster.status_document import (
+    cycle_status_document,
+    status_document,
+    train_document,
+)
 from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
 from jupiterd.daemon.queries.cycle.cycles_document import cycles_document
 from jupiterd.daemon.queries.cycle.outer_rounds_document import outer_rounds_document
-from jupiterd.daemon.queries.cycle.run_documents import train_document
 from jupiterd.daemon.queries.document_sources import (
     Document,
     DocumentSources,

@@ -1,12 +1,12 @@
-"""The document that `status` shows.
+"""The documents that `status` shows, and of it the cycle or the training run alone.
 
-Owns its keys. Changes nothing.
+Owns their keys. Changes nothing.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.island_runs import counting_islands, is_whole
@@ -15,17 +15,18 @@ from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.membership.pending_joins import PendingJoin
 from jupiterd.cluster.values.machine_load import shown_load
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
-from jupiterd.daemon.catalog.phase_rows import Settled
 from jupiterd.daemon.leader.node_speed import speed_of
 from jupiterd.daemon.queries.cluster.admission_document import admission_document, token_documents
 from jupiterd.daemon.queries.cluster.health_document import dismissed_lines, health_lines
-from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
 from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.runtime.approval_words import spelled
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import ArtifactId, CycleId, NodeId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.catalog.phase_rows import Settled
 
 _IS_WHOLE = re.compile(r"[0-9a-f]{16}").fullmatch
 """Says whether a text is a cycle's whole id."""
@@ -86,6 +87,15 @@ def cycle_status_document(sources: DocumentSources, wanted: str) -> dict[str, An
     return {"schema": SCHEMA, "cycle": shown(sources, named) if named and is_known else None}
 
 
+def train_document(sources: DocumentSources, run_id: str) -> dict[str, Any]:
+    """Return a training run alone: the one named, else the running or latest one."""
+    if not run_id:
+        return {"schema": SCHEMA, "train": current_training(sources)}
+    run = sources.replica.state.cycles.get(CycleId(run_id))
+    is_known = run is not None and run.training is not None
+    return {"schema": SCHEMA, "train": shown(sources, run) if run and is_known else None}
+
+
 def current_cycle(sources: DocumentSources) -> dict[str, Any] | None:
     """Return the running cycle's document, else a paused one's, else the latest one's; or None."""
     cycles = [cycle for cycle in sources.replica.state.cycles.values() if cycle.started is not None]
@@ -107,6 +117,8 @@ def current_training(sources: DocumentSources) -> dict[str, Any] | None:
 
 def shown(sources: DocumentSources, cycle: CycleState) -> dict[str, Any]:
     """Return the document of a cycle, a training run or a data set."""
+    from jupiterd.daemon.queries.cycle.cycle_document import cycle_document  # with 60 modules more
+
     live = sources.view.live_progress(cycle.begun.cycle if cycle.begun else "")
     has_leader = sources.view.leader is not None
     own = cycle.begun.cycle if cycle.begun else CycleId("")
@@ -124,7 +136,7 @@ def shown(sources: DocumentSources, cycle: CycleState) -> dict[str, Any]:
     )
 
 
-def _settled(_: State) -> defaultdict[CycleId, Settled]:
+def _settled(_: State) -> "defaultdict[CycleId, Settled]":
     """Return the cache of rows of finished rounds, which lasts until the ledger changes."""
     return defaultdict(dict)
 

@@ -17,7 +17,6 @@ from jupiterd.cycle.data.heavy_drops import HeavyDrop, heavy_drop, judged_phases
 from jupiterd.cycle.data.phase_flow import flow_of
 from jupiterd.cycle.rounds.phase_summary import total_counts
 from jupiterd.daemon.catalog.effective_work import work_that_counts
-from jupiterd.daemon.catalog.phase_summary import own_work
 
 CODE: Final = "mostly-dropped"
 """Of the alarm."""
@@ -30,6 +29,8 @@ def heavy_drops_of(cycle: CycleState) -> list[HeavyDrop]:
 
 
 def _of_phase(cycle: CycleState, phase: Phase) -> HeavyDrop | None:
+    from jupiterd.daemon.catalog.phase_summary import own_work  # takes 0.4 MB, idle or not
+
     for number in (cycle.rounds_committed + 1, cycle.rounds_committed):
         if done := cycle.completed_in(number, phase):
             facts = own_work(phase, work_that_counts(done.values()))

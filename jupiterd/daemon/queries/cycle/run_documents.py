@@ -1,4 +1,4 @@
-"""The documents of `train status`, `data list` and `data audit`.
+"""The documents of `data list` and `data audit`.
 
 Owns their keys. Changes nothing.
 """
@@ -26,7 +26,7 @@ from jupiterd.daemon.catalog.islands_audit import (
     outer_keys,
     rounds_of_islands,
 )
-from jupiterd.daemon.queries.cluster.status_document import current_training, shown
+from jupiterd.daemon.queries.cluster.status_document import shown
 from jupiterd.daemon.queries.cycle.round_data import round_rows
 from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.document_schema import SCHEMA
@@ -39,15 +39,6 @@ _Read = tuple[CheckpointCommitted, dict[str, Any] | None]
 
 STATE_FILE = "training_state/state.json"
 """File of a checkpoint that says how far the training of its weights was."""
-
-
-def train_document(sources: DocumentSources, run_id: str) -> dict[str, Any]:
-    """Return a training run alone: the one named, else the running or latest one."""
-    if not run_id:
-        return {"schema": SCHEMA, "train": current_training(sources)}
-    run = sources.replica.state.cycles.get(CycleId(run_id))
-    is_known = run is not None and run.training is not None
-    return {"schema": SCHEMA, "train": shown(sources, run) if run and is_known else None}
 
 
 async def data_document(sources: DocumentSources, run_id: str) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cluster.planning.cluster_file_policy import MachineEntry
 from jupiterd.ctl.diagnose.status import ailments
-from jupiterd.daemon.app.command_wiring import alarms_of
 from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.app.verb_wiring import alarms_of
 from jupiterd.daemon.commands.alarm_commands import MAX_CHARACTERS, dismiss, with_alarms
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.term import Term

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.membership.call_rights import OF_TRUSTED_MEMBERS
-from jupiterd.daemon.app.command_wiring import table_of
+from jupiterd.daemon.app.verb_wiring import table_of
 from jupiterd.daemon.commands.verb import Where, at_leader, local
 from jupiterd.protocol.commands.check_commands import CheckLinks, TryCommand
 from jupiterd.protocol.commands.cycle_commands import StopCycle

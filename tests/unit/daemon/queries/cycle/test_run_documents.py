@@ -26,11 +26,11 @@ from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.cycle.runs.run_phases import evaluation_id
 from jupiterd.cycle.training.schedule import Schedule
 from jupiterd.daemon.catalog.outer_step_mapping import fact_of
+from jupiterd.daemon.queries.cluster.status_document import train_document
 from jupiterd.daemon.queries.cycle import run_documents
 from jupiterd.daemon.queries.cycle.run_documents import (
     audit_document,
     data_document,
-    train_document,
 )
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, CycleId

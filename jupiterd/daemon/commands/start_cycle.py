@@ -26,6 +26,7 @@ from jupiterd.daemon.islands.island_plan import (
 )
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.generation_speed import written_before
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from jupiterd.cycle.runs.cycle_options import CycleOptions
     from jupiterd.cycle.runs.run_settings import RunSettings
     from jupiterd.cycle.runs.size_choice import SizeChoice
+    from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 
 MAX_ROUNDS = 1000
 
@@ -319,39 +321,37 @@ def _with_forecast(
     settings: "RunSettings",
     told: "Text",
 ) -> tuple[str, "RunSettings", dict[str, Any]]:
-    """Return the model's text as it fits the machines, who trains, and what round 1 comes to.
+    """Return the model's text as it fits the machines, the settings, and the forecast of round 1.
 
-    Nothing is expected where nobody who could train is here.
+    The forecast is empty if no node here can train now.
     """
     from jupiterd.cycle.domain.domain import parse_domain
     from jupiterd.cycle.rounds.round_cost import CycleCost, RoundCost
     from jupiterd.cycle.runs.fitted_plan import planned_rounds
     from jupiterd.cycle.runs.recorded_settings import OF_TUNING
-    from jupiterd.cycle.training.memory import flops_per_token
     from jupiterd.cycle.training.plan import parse_model
-    from jupiterd.cycle.training.tuning import tuning_lines
-    from jupiterd.cycle.training.tuning_batch import batch_lines
 
     text, domain = started.model_yaml, parse_domain(started.domain_yaml, f"{started.domain}.yaml")
     overrides = domain.training.model_dump(exclude_none=True)
     preset, shape = parse_model(text), parse_model(text, overrides)
     sequences = told.tokens // shape.seq_len
-    plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
+
+    def plans(of: "RunSettings") -> "tuple[TrainPlan, TrainPlan]":
+        return planned_rounds(shape, of, overrides, started.seed, sequences)
+
+    plan, _ = plans(settings)
     choice = _choice(fleet.placement, wanted)
     settings = checked_islands(fleet, wanted, shape, plan, settings)
-    settings = settings if choice is None else settings.shared_by(len(choice.gang))
-    plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
     if choice is None:
         return text, settings, {}
+    settings = settings.shared_by(len(choice.gang))
+    plan, _ = plans(settings)
     islands = islands_of_round(fleet, wanted, shape, plan, settings)
     settings = settings.shared_by(ranks_in(fleet.machines, islands))
-    plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
+    plan, later = plans(settings)
     gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
-    decided, least = (
-        replace(wanted, chosen=tuple(islands)),
-        0 if sequences else settings.least_batch,
-    )
-    is_open = 0 < least < plan.batch_sequences
+    decided = replace(wanted, chosen=tuple(islands))
+    is_open = 0 < _least_batch(settings, told, shape) < plan.batch_sequences
     expected = estimate(fleet, gang, shape, plan, asked=decided, is_open=is_open)
     cost = CycleCost(
         started.rounds,
@@ -360,33 +360,59 @@ def _with_forecast(
         float(expected.values["tokens_per_s"] or 0.0),
         has_trunk=not islands,
     )
-    trained_by = map(fleet.machines.hardware_of, dict.fromkeys(gang.gang))
-    power = power_of(gang.engine, [machine for machine in trained_by if machine is not None])
     if (fit := expected.fit).changes:
         twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
         text = preset.with_recipe(fit.plan, twice).to_text()
-    return (
-        text,
-        settings,
-        {
-            "sheet": [
-                *expected.lines,
-                *(tuning_lines(shape, plan) if settings.recipe == OF_TUNING else []),
-                *batch_lines(plan.batch_sequences, settings.least_batch, is_known=sequences > 0),
-                *cost.lines(),
-                *([] if told.has_base else _advice(expected, cost)),
-            ],
-            "expected": {
-                **expected.values,
-                "learning_rate": plan.learning_rate,
-                "is_tuning": settings.recipe == OF_TUNING,
-                "least_batch_sequences": least,
-                "guessed_tokens_per_s": round(power.flops_per_s / flops_per_token(shape), 1),
-            },
-            "cost": cost.to_plain(),
-            "layouts": expected.layouts,
+    document = {
+        "sheet": _sheet(told, shape, plan, settings, expected, cost),
+        "expected": {
+            **expected.values,
+            "learning_rate": plan.learning_rate,
+            "is_tuning": settings.recipe == OF_TUNING,
+            "least_batch_sequences": _least_batch(settings, told, shape),
+            "guessed_tokens_per_s": _guessed_tokens_per_s(fleet.machines, gang, shape),
         },
-    )
+        "cost": cost.to_plain(),
+        "layouts": expected.layouts,
+    }
+    return text, settings, document
+
+
+def _least_batch(settings: "RunSettings", told: "Text", shape: "ModelShape") -> int:
+    """Return the least sequences in a step that the data may lead to; 0 if its size is known."""
+    return 0 if told.tokens // shape.seq_len else settings.least_batch
+
+
+def _sheet(
+    told: "Text",
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    settings: "RunSettings",
+    expected: TrainingEstimate,
+    cost: "CycleCost",
+) -> list[str]:
+    """Return the lines that tell people what to expect of the first round and of the cycle."""
+    from jupiterd.cycle.runs.recorded_settings import OF_TUNING
+    from jupiterd.cycle.training.tuning import tuning_lines
+    from jupiterd.cycle.training.tuning_batch import batch_lines
+
+    is_known = told.tokens >= shape.seq_len
+    return [
+        *expected.lines,
+        *(tuning_lines(shape, plan) if settings.recipe == OF_TUNING else []),
+        *batch_lines(plan.batch_sequences, settings.least_batch, is_known=is_known),
+        *cost.lines(),
+        *([] if told.has_base else _advice(expected, cost)),
+    ]
+
+
+def _guessed_tokens_per_s(machines: Machines, gang: EngineChoice, shape: "ModelShape") -> float:
+    """Return the throughput that the gang's hardware suggests, before anything was measured."""
+    from jupiterd.cycle.training.memory import flops_per_token
+
+    hardware = map(machines.hardware_of, dict.fromkeys(gang.gang))
+    power = power_of(gang.engine, [machine for machine in hardware if machine is not None])
+    return round(power.flops_per_s / flops_per_token(shape), 1)
 
 
 def _advice(expected: "TrainingEstimate", cost: "CycleCost") -> list[str]:

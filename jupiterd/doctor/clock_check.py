@@ -25,7 +25,7 @@ FIX: Final = "sudo timedatectl set-ntp true (macOS: sudo sntp -sS time.apple.com
 
 
 @dataclass(frozen=True)
-class Reading:
+class ClockReading:
     """The time, and whether anybody keeps it right."""
 
     wall_s: float
@@ -33,13 +33,13 @@ class Reading:
     """None: the system doesn't say."""
 
 
-def read(machine: ExaminedMachine) -> Reading:
+def read(machine: ExaminedMachine) -> ClockReading:
     """Ask the kernel; changes nothing."""
     del machine
-    return Reading(wall_s(), _is_synchronised())
+    return ClockReading(wall_s(), _is_synchronised())
 
 
-def judge(reading: Reading) -> Finding:
+def judge(reading: ClockReading) -> Finding:
     """Return whether the clock will do."""
     if not EARLIEST_S <= reading.wall_s <= LATEST_S:
         why = "the clock is decades off: no certificate of any node is valid now"

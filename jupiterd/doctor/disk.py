@@ -26,7 +26,7 @@ NETWORK_KINDS: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class Reading:
+class DiskReading:
     """The state folder and the disk below it."""
 
     folder: str
@@ -40,13 +40,13 @@ class Reading:
     """Nobody but its owner may look in."""
 
 
-def read(machine: ExaminedMachine) -> Reading:
+def read(machine: ExaminedMachine) -> DiskReading:
     """Look at the folder, or where it would be made."""
     folder = _existing(machine.state_dir)
     usage = shutil.disk_usage(folder)
     mode = folder.stat().st_mode
     is_own = folder == machine.state_dir
-    return Reading(
+    return DiskReading(
         folder=str(machine.state_dir),
         free_bytes=usage.free,
         total_bytes=usage.total,
@@ -57,7 +57,7 @@ def read(machine: ExaminedMachine) -> Reading:
     )
 
 
-def judge(reading: Reading) -> Finding:
+def judge(reading: DiskReading) -> Finding:
     """Return the gravest of what is wrong with it."""
     free = f"{size(reading.free_bytes)} of {size(reading.total_bytes)} free at {reading.folder}"
     if not reading.is_writable:

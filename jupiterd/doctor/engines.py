@@ -10,7 +10,7 @@ from typing import Final
 from jupiterd.doctor.engine_reports import EngineReport, engine_report
 from jupiterd.doctor.examined_machine import ExaminedMachine
 from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
-from jupiterd.doctor.nvidia_driver import Reading as Driver
+from jupiterd.doctor.nvidia_driver import DriverReading as Driver
 from jupiterd.doctor.nvidia_driver import read as read_driver
 from jupiterd.formats import counted
 from jupiterd.locations import pip_install
@@ -24,7 +24,7 @@ OLDEST_MLX: Final = (0, 32, 1)
 
 
 @dataclass(frozen=True)
-class Reading:
+class EngineReading:
     """The reports of the driver and of both engines."""
 
     system: str
@@ -35,7 +35,7 @@ class Reading:
     has_openblas: bool = True
 
 
-def read(machine: ExaminedMachine) -> Reading:
+def read(machine: ExaminedMachine) -> EngineReading:
     """Ask the driver, then both engines at once, each in a process of its own."""
     import platform
 
@@ -43,7 +43,7 @@ def read(machine: ExaminedMachine) -> Reading:
     with ThreadPoolExecutor(2) as pool:
         torch = pool.submit(engine_report, TORCH, driver.uuids)
         mlx = pool.submit(engine_report, MLX)
-        return Reading(
+        return EngineReading(
             machine.system,
             platform.machine(),
             driver,
@@ -53,7 +53,7 @@ def read(machine: ExaminedMachine) -> Reading:
         )
 
 
-def judge(reading: Reading) -> list[Finding]:
+def judge(reading: EngineReading) -> list[Finding]:
     """Return a finding for torch, for NCCL and for MLX."""
     found = [judge_torch(reading), judge_nccl(reading), judge_mlx(reading)]
     if reading.torch.get("missing") and reading.mlx.get("missing"):
@@ -63,7 +63,7 @@ def judge(reading: Reading) -> list[Finding]:
     return found
 
 
-def judge_torch(reading: Reading) -> Finding:
+def judge_torch(reading: EngineReading) -> Finding:
     """Return whether torch works, and was built for what is here."""
     torch, driver = reading.torch, reading.driver
     if torch.get("missing"):
@@ -104,7 +104,7 @@ def _judge_devices(torch: EngineReport) -> Finding:
     return ok(TORCH, f"torch {version}, built for CUDA {torch['built_for_cuda']}, uses {used}")
 
 
-def judge_nccl(reading: Reading) -> Finding:
+def judge_nccl(reading: EngineReading) -> Finding:
     """Return whether NCCL works: gangs of GPUs sum their gradients with it."""
     torch = reading.torch
     if not reading.driver.gpus or not torch.get("is_usable"):
@@ -118,7 +118,7 @@ def judge_nccl(reading: Reading) -> Finding:
     return ok(NCCL, f"NCCL {torch.get('nccl')}")
 
 
-def judge_mlx(reading: Reading) -> Finding:
+def judge_mlx(reading: EngineReading) -> Finding:
     """Return whether MLX works, and uses Metal where there is some."""
     mlx = reading.mlx
     is_apple = reading.system == "Darwin" and reading.machine == "arm64"
@@ -132,7 +132,7 @@ def judge_mlx(reading: Reading) -> Finding:
     return _judge_mlx_build(reading, mlx["version"], is_apple=is_apple)
 
 
-def _judge_mlx_build(reading: Reading, version: str, *, is_apple: bool) -> Finding:
+def _judge_mlx_build(reading: EngineReading, version: str, *, is_apple: bool) -> Finding:
     mlx = reading.mlx
     if _numbers(version) < OLDEST_MLX:
         why = f"MLX {version} is too old: a ring hangs when one of its nodes dies"
@@ -148,7 +148,7 @@ def _judge_mlx_build(reading: Reading, version: str, *, is_apple: bool) -> Findi
     return ok(MLX, f"MLX {version} on {'Metal' if mlx.get('metal') else 'the CPU'}")
 
 
-def _again(reading: Reading, package: str) -> str:
+def _again(reading: EngineReading, package: str) -> str:
     version = (reading.torch if package == "torch" else reading.mlx).get("version", "")
     wanted = f"{package}=={str(version).partition('+')[0]}" if version else package
     return pip_install("--force-reinstall", wanted)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from jupiterd.doctor.examined_machine import DISCOVERY_PORT, ExaminedMachine
 from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
 from jupiterd.doctor.lan import Network, networks
-from jupiterd.doctor.nft_ruleset import Outcome, Packet, outcome
+from jupiterd.doctor.nft_ruleset import Packet, PacketOutcome, outcome
 from jupiterd.doctor.system_command import NOT_RUN, CommandOutput, run_command
 
 CHECK: Final = "firewall"
@@ -27,7 +27,7 @@ GANG_PORT: Final = 40000
 
 
 @dataclass(frozen=True)
-class Reading:
+class FirewallReading:
     """What the system says of its firewall."""
 
     system: str
@@ -42,13 +42,13 @@ class Reading:
     mac: CommandOutput = NOT_RUN
 
 
-def read(machine: ExaminedMachine) -> Reading:
+def read(machine: ExaminedMachine) -> FirewallReading:
     """Ask the tools that there are."""
     found = tuple(networks(machine.interfaces)) if not machine.local else ()
     if machine.system == "Darwin":
         mac = run_command(MAC_FIREWALL, "--getglobalstate")
-        return Reading(machine.system, machine.port, found, mac=mac)
-    return Reading(
+        return FirewallReading(machine.system, machine.port, found, mac=mac)
+    return FirewallReading(
         machine.system,
         machine.port,
         found,
@@ -58,7 +58,7 @@ def read(machine: ExaminedMachine) -> Reading:
     )
 
 
-def judge(reading: Reading) -> Finding:
+def judge(reading: FirewallReading) -> Finding:
     """Return whether other nodes get through, as far as the rules can be read."""
     if not reading.networks:
         return not_here(CHECK, "this daemon speaks to no other machine")
@@ -69,7 +69,7 @@ def judge(reading: Reading) -> Finding:
     return _judge_tools(reading)
 
 
-def _judge_mac(reading: Reading) -> Finding:
+def _judge_mac(reading: FirewallReading) -> Finding:
     if not reading.mac.has_succeeded:
         return warn(CHECK, "the firewall's state can't be read", f"{MAC_FIREWALL} --getglobalstate")
     if re.search(r"State = 0|disabled", reading.mac.text):
@@ -82,12 +82,12 @@ def _judge_mac(reading: Reading) -> Finding:
     )
 
 
-def _judge_rules(reading: Reading) -> Finding:
+def _judge_rules(reading: FirewallReading) -> Finding:
     outcomes = {
         name: _worst(reading, protocol, port) for name, protocol, port in _needed(reading.port)
     }
-    dropped = [name for name, found in outcomes.items() if found is Outcome.DROPPED]
-    unsure = [name for name, found in outcomes.items() if found is Outcome.UNSURE]
+    dropped = [name for name, found in outcomes.items() if found is PacketOutcome.DROPPED]
+    unsure = [name for name, found in outcomes.items() if found is PacketOutcome.UNSURE]
     if dropped:
         return fail(CHECK, f"the firewall drops {_listed(dropped)}", _fix(reading))
     if unsure:
@@ -96,7 +96,7 @@ def _judge_rules(reading: Reading) -> Finding:
     return ok(CHECK, "the packet filter lets other nodes in")
 
 
-def _judge_tools(reading: Reading) -> Finding:
+def _judge_tools(reading: FirewallReading) -> Finding:
     if "ENABLED=yes" in reading.ufw or reading.firewalld.has_succeeded:
         name = "ufw" if "ENABLED=yes" in reading.ufw else "firewalld"
         why = f"{name} is on, and only root may read its rules"
@@ -117,7 +117,7 @@ def _needed(port: int) -> list[tuple[str, str, int]]:
     ]
 
 
-def _worst(reading: Reading, protocol: str, port: int) -> Outcome:
+def _worst(reading: FirewallReading, protocol: str, port: int) -> PacketOutcome:
     outcomes = [
         outcome(
             reading.ruleset.text,
@@ -132,10 +132,10 @@ def _worst(reading: Reading, protocol: str, port: int) -> Outcome:
         for network in reading.networks
     ]
     # One network that lets everybody in is enough to work.
-    for best in (Outcome.ACCEPTED, Outcome.UNSURE):
+    for best in (PacketOutcome.ACCEPTED, PacketOutcome.UNSURE):
         if best in outcomes:
             return best
-    return Outcome.DROPPED
+    return PacketOutcome.DROPPED
 
 
 def _neighbour(network: Network) -> str:
@@ -144,7 +144,7 @@ def _neighbour(network: Network) -> str:
     return next((str(host) for host in hosts if str(host) != network.address), network.address)
 
 
-def _fix(reading: Reading) -> str:
+def _fix(reading: FirewallReading) -> str:
     subnet = reading.networks[0].subnet
     if "ENABLED=yes" in reading.ufw:
         return f"sudo ufw allow from {subnet}"

@@ -27,7 +27,7 @@ _KINDS: Final = {kind.label: kind for kind in InterfaceKind}
 
 
 @dataclass(frozen=True)
-class Reading:
+class LinkReading:
     """The paths as the daemon knows them, and what our interfaces have agreed on."""
 
     paths: tuple[tuple[str, Row], ...]
@@ -37,16 +37,16 @@ class Reading:
     wired: tuple[Network, ...] = ()
 
 
-def read(machine: ExaminedMachine) -> Reading:
+def read(machine: ExaminedMachine) -> LinkReading:
     """Take the paths from the status document."""
     found = networks(machine.interfaces) if not machine.local else []
     agreed = {network.interface: network.mbit_per_s for network in found if network.mbit_per_s}
     paths = tuple((name_of(node), path) for node, path in machine.paths())
     wired = tuple(n for n in found if n.kind is InterfaceKind.ETHERNET)
-    return Reading(paths, agreed, wired)
+    return LinkReading(paths, agreed, wired)
 
 
-def judge(reading: Reading) -> list[Finding]:
+def judge(reading: LinkReading) -> list[Finding]:
     """Return what is slower than it should be."""
     found = [_slow_port(network) for network in reading.wired if 0 < network.mbit_per_s < GIGABIT]
     active = [(name, path) for name, path in reading.paths if path.get("active")]
@@ -66,7 +66,7 @@ def judge(reading: Reading) -> list[Finding]:
     return [ok(CHECK, summary)]
 
 
-def _judge_path(name: str, path: Row, reading: Reading) -> list[Finding]:
+def _judge_path(name: str, path: Row, reading: LinkReading) -> list[Finding]:
     kind = _KINDS.get(str(path.get("kind")), InterfaceKind.CONTAINER)
     measure = f"{MEASURE} {quote(name)}"
     where = f"{name} over {path.get('kind')} ({path.get('interface')})"
@@ -88,12 +88,12 @@ def _judge_path(name: str, path: Row, reading: Reading) -> list[Finding]:
     return found
 
 
-def _least(kind: InterfaceKind, path: Row, reading: Reading) -> float:
+def _least(kind: InterfaceKind, path: Row, reading: LinkReading) -> float:
     agreed = reading.agreed.get(str(path.get("interface")), 0)
     return SHARE * agreed if agreed else LEAST_MBIT_PER_S.get(kind, 0.0)
 
 
-def _better(name: str, path: Row, kind: InterfaceKind, reading: Reading) -> Any:  # noqa: ANN401
+def _better(name: str, path: Row, kind: InterfaceKind, reading: LinkReading) -> Any:  # noqa: ANN401
     """Return a path of a better kind that answers, to the same node."""
     others = [other for node, other in reading.paths if node == name and other is not path]
     better = [

@@ -22,7 +22,7 @@ FIX: Final = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class LocalNetworkReading:
     """What became of a packet sent to the local network, on each interface."""
 
     system: str
@@ -30,15 +30,15 @@ class Reading:
     """One for each network; 0 where it was sent."""
 
 
-def read(machine: ExaminedMachine) -> Reading:
+def read(machine: ExaminedMachine) -> LocalNetworkReading:
     """Send one empty packet to the multicast group on each network; on macOS alone."""
     if machine.system != "Darwin" or machine.local:
-        return Reading(machine.system)
+        return LocalNetworkReading(machine.system)
     found = networks(machine.interfaces)
-    return Reading(machine.system, tuple(_sent(network.address) for network in found))
+    return LocalNetworkReading(machine.system, tuple(_sent(network.address) for network in found))
 
 
-def judge(reading: Reading) -> Finding:
+def judge(reading: LocalNetworkReading) -> Finding:
     """Return whether macOS lets this process through."""
     if reading.system != "Darwin":
         return not_here(CHECK, "only macOS asks for this permission")

@@ -21,7 +21,7 @@ _RETURN = "return"
 Row = Mapping[str, Any]
 
 
-class Outcome(StrEnum):
+class PacketOutcome(StrEnum):
     """What becomes of a packet."""
 
     ACCEPTED = "accepted"
@@ -84,7 +84,7 @@ class _Walk:
         return ""
 
 
-def outcome(ruleset_json: str, packet: Packet) -> Outcome:
+def outcome(ruleset_json: str, packet: Packet) -> PacketOutcome:
     """Return what becomes of a packet that comes in; raises ValueError where it is no ruleset."""
     objects = json.loads(ruleset_json)["nftables"]
     unsure = False
@@ -93,8 +93,8 @@ def outcome(ruleset_json: str, packet: Packet) -> Outcome:
         verdict = walk.through(str(chain["name"])) or str(chain.get("policy", "accept"))
         unsure = unsure or walk.is_unsure
         if verdict == "drop":
-            return Outcome.UNSURE if walk.is_unsure else Outcome.DROPPED
-    return Outcome.UNSURE if unsure else Outcome.ACCEPTED
+            return PacketOutcome.UNSURE if walk.is_unsure else PacketOutcome.DROPPED
+    return PacketOutcome.UNSURE if unsure else PacketOutcome.ACCEPTED
 
 
 def _input_chains(

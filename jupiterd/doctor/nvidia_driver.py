@@ -20,7 +20,7 @@ WSL_LIBRARY: Final = Path("/usr/lib/wsl/lib/libnvidia-ml.so.1")
 
 
 @dataclass(frozen=True)
-class Reading:
+class DriverReading:
     """The cards on the bus, the kernel's module, and what NVML says."""
 
     cards: int = 0
@@ -36,25 +36,25 @@ class Reading:
     """Why NVML doesn't answer."""
 
 
-def read(machine: ExaminedMachine) -> Reading:
+def read(machine: ExaminedMachine) -> DriverReading:
     """Look at the bus and ask the driver's library."""
     if machine.system != "Linux":
-        return Reading()
+        return DriverReading()
     cards, has_module = _cards(), KERNEL_MODULE.exists() or WSL_LIBRARY.exists()
     try:
         nvml = load_nvml()
         nvml.nvmlInit()
     except Exception as error:  # noqa: BLE001 - a broken driver fails in many ways
-        return Reading(cards, has_module, error=str(error))
+        return DriverReading(cards, has_module, error=str(error))
     try:
         return _working_driver(nvml, cards)
     except Exception as error:  # noqa: BLE001
-        return Reading(cards, has_module, error=str(error))
+        return DriverReading(cards, has_module, error=str(error))
     finally:
         nvml.nvmlShutdown()
 
 
-def judge(reading: Reading) -> Finding:
+def judge(reading: DriverReading) -> Finding:
     """Return whether the driver works."""
     if reading.driver and reading.gpus:
         listed = ", ".join(reading.gpus)
@@ -74,10 +74,10 @@ def judge(reading: Reading) -> Finding:
     return not_here(CHECK, "there is no NVIDIA GPU")
 
 
-def _working_driver(nvml: Any, cards: int) -> Reading:  # noqa: ANN401 - an untyped library
+def _working_driver(nvml: Any, cards: int) -> DriverReading:  # noqa: ANN401 - an untyped library
     handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
     cuda = int(nvml.nvmlSystemGetCudaDriverVersion())
-    return Reading(
+    return DriverReading(
         cards,
         has_module=True,
         driver=str(nvml.nvmlSystemGetDriverVersion()),

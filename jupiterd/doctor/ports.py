@@ -32,7 +32,7 @@ class Try:
 
 
 @dataclass(frozen=True)
-class Reading:
+class PortReading:
     """Our port, and everybody else's."""
 
     port: int
@@ -44,17 +44,17 @@ class Reading:
     """The daemon says that no other is reached because of this machine's own link."""
 
 
-def read(machine: ExaminedMachine) -> Reading:
+def read(machine: ExaminedMachine) -> PortReading:
     """Try the port, and the other nodes' addresses, the one in use first."""
     is_running = machine.status is not None
     with ThreadPoolExecutor(8) as pool:
         others = tuple(pool.map(_try_node, machine.others))
     own = _connected(Address("127.0.0.1", machine.port)) if is_running else _bound(machine.port)
     tried = tuple(seen for seen in others if seen.address)
-    return Reading(machine.port, is_running, own, tried, machine.complains_of("link-out"))
+    return PortReading(machine.port, is_running, own, tried, machine.complains_of("link-out"))
 
 
-def judge(reading: Reading) -> list[Finding]:
+def judge(reading: PortReading) -> list[Finding]:
     """Return a finding for our port, and one for each node that doesn't answer."""
     silent = [_judge_other(seen) for seen in reading.others if seen.errno]
     answering = len(reading.others) - len(silent)
@@ -67,7 +67,7 @@ def judge(reading: Reading) -> list[Finding]:
     return [_judge_own(reading), *silent]
 
 
-def _judge_own(reading: Reading) -> Finding:
+def _judge_own(reading: PortReading) -> Finding:
     port = reading.port
     if not port:
         return not_here(CHECK, "the system chooses the port at each start")

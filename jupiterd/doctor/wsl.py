@@ -24,7 +24,7 @@ MIRRORED: Final = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class WslReading:
     """What the kernel and WSL say."""
 
     kernel: str = ""
@@ -34,16 +34,16 @@ class Reading:
     port: int = 0
 
 
-def read(machine: ExaminedMachine) -> Reading:
+def read(machine: ExaminedMachine) -> WslReading:
     """Look at the kernel's name, and ask WSL where it is one."""
     try:
         kernel = KERNEL.read_text(encoding="utf-8").strip()
     except OSError:
-        return Reading()
+        return WslReading()
     if not is_wsl(kernel):
-        return Reading(kernel)
+        return WslReading(kernel)
     mode = run_command("wslinfo", "--networking-mode").text.strip()
-    return Reading(kernel, mode, SYSTEMD.is_dir(), machine.port)
+    return WslReading(kernel, mode, SYSTEMD.is_dir(), machine.port)
 
 
 def is_wsl(kernel: str) -> bool:
@@ -51,7 +51,7 @@ def is_wsl(kernel: str) -> bool:
     return "microsoft" in kernel.lower()
 
 
-def judge(reading: Reading) -> Finding:
+def judge(reading: WslReading) -> Finding:
     """Return whether other machines can get in."""
     if not is_wsl(reading.kernel):
         return not_here(CHECK, "this isn't WSL")
@@ -65,7 +65,7 @@ def judge(reading: Reading) -> Finding:
     return warn(CHECK, f"WSL's network mode is {mode}: no other machine can get in", MIRRORED)
 
 
-def _judge_mirrored(reading: Reading) -> Finding:
+def _judge_mirrored(reading: WslReading) -> Finding:
     rule = (
         "in an administrator's PowerShell: New-NetFirewallHyperVRule -Name Jupiter -DisplayName "
         "Jupiter -Direction Inbound -VMCreatorId '{40E0AC32-46A5-438A-A0B2-2B479E8F2E90}' "

@@ -118,7 +118,7 @@ def test_the_firewalls_rule_is_looked_for(good, rules, is_let_in):
     done = good.check()
     assert done.returncode == (0 if is_let_in else BAD)
     if not is_let_in:
-        command = lines(wsl.judge(wsl.Reading(WSL2, "mirrored", port=DEFAULT_PORT)).fix or "")
+        command = lines(wsl.judge(wsl.WslReading(WSL2, "mirrored", port=DEFAULT_PORT)).fix or "")
         assert command.partition(";")[0] in lines(done.stdout)
 
 
@@ -165,7 +165,7 @@ def test_only_the_command_is_shown_where_that_is_asked_for(good):
 
 def test_both_scripts_speak_of_the_same_port_rule_and_virtual_machine():
     check = CHECK.read_text()
-    doctors = wsl.judge(wsl.Reading(WSL2, "mirrored", port=DEFAULT_PORT)).fix or ""
+    doctors = wsl.judge(wsl.WslReading(WSL2, "mirrored", port=DEFAULT_PORT)).fix or ""
     creator = re.search(r"\{[0-9A-F-]{36}\}", doctors)
     assert creator is not None
     assert creator[0] in check

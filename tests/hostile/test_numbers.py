@@ -118,7 +118,7 @@ async def test_a_huge_number_of_a_member_ends_nothing(tmp_path: Path, lie: Lie) 
         assert max(one.heartbeats.election.term, other.heartbeats.election.term) < 10, (
             "on disk, too"
         )
-        assert other.gang_holder._fencing._highest.term < 10
+        assert other.order_executor._fencing._highest.term < 10
 
 
 async def goes_on(told: Scene) -> None:
@@ -137,7 +137,7 @@ async def goes_on(told: Scene) -> None:
     await other.replica.append(term, [PairingWindowSet(is_open=True, edit=state.window_edit + 1)])
     await share(other, one)
     assert one.replica.state.window_open
-    await one.gang_holder._fencing.check(other.identity.node_id, term, 1)
+    await one.order_executor._fencing.check(other.identity.node_id, term, 1)
     assert term < 10
 
 

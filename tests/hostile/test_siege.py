@@ -117,13 +117,13 @@ class Besieged(Cluster):
             if view is not None and code in {line["code"] for line in view["health"]}:
                 return view
             await asyncio.sleep(LOOK_S)
-        raise AssertionError(self.told(f"no {code} within {ALARM_WITHIN_S:g} s"))
+        raise AssertionError(self.failure_text(f"no {code} within {ALARM_WITHIN_S:g} s"))
 
     async def _look(self, siege: Siege) -> None:
         for daemon in self.daemons:
             began_s = time.monotonic()
             view = await daemon.ask()
-            assert view is not None, self.told("no status")
+            assert view is not None, self.failure_text("no status")
             siege.slowest_status_s = max(siege.slowest_status_s, time.monotonic() - began_s)
             for row in view["nodes"]:
                 siege.states.add(row["state"])
@@ -219,7 +219,7 @@ async def test_a_stranger_who_holds_300_connections_keeps_no_member_out(besieged
         view = await besieged.alarmed("port-crowded")
     print(f"held {held}, back after {took_s:.2f} s")
     assert held <= EACH_STRANGER
-    assert typed.returncode == 0, besieged.told(typed.stderr)
+    assert typed.returncode == 0, besieged.failure_text(typed.stderr)
     assert view["refused"]["too-many-connections"] > 0
     assert "127.0.0.9" in besieged.leader.log.read_text()
     checked = await asyncio.to_thread(besieged.ctl, "status", "--check")

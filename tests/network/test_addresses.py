@@ -26,7 +26,7 @@ async def test_a_machine_with_another_address_is_found_there(tmp_path: Path) -> 
             )
         assert views[0]["cluster"]["leader"] == view["cluster"]["leader"], "it isn't disturbed"
         assert views[0]["cluster"]["term"] == view["cluster"]["term"]
-        assert reigns.states() == {"alive"}, machines.told("somebody was suspected")
+        assert reigns.states() == {"alive"}, machines.failure_text("somebody was suspected")
         assert len(views[0]["nodes"]) == 3
 
 

@@ -29,11 +29,11 @@ async def test_ranks_of_an_encrypted_gang_are_reached_on_loopback_alone(
             command = ("train", "start", "--data", str(letters), "--model", "1m", "--yes")
             size = ("--seq-len", "32", "--max-steps", "100000", "--islands", "off")
             started = machines.ctl(*command, *size, "--engine", engine, "--gang-encryption")
-            assert started.returncode == 0, machines.told(started.stderr)
+            assert started.returncode == 0, machines.failure_text(started.stderr)
             pids = await trains(machines)
             for machine in machines.machines:
                 ends = connections(machine, pids)
-                assert ends, machines.told("a rank talks to nobody")
+                assert ends, machines.failure_text("a rank talks to nobody")
                 assert all(end.startswith("127.0.0.1:") for end in ends), ends
             os.kill(min(pids), signal.SIGKILL)
             assert await trains(machines, without=min(pids))
@@ -55,4 +55,4 @@ async def trains(machines: Machines, timeout_s: float = 60.0, without: int = 0) 
         if len(pids - {without}) == 2 and run["step"] > (run["resumed_from_step"] or 0) + 5:
             return pids
         await asyncio.sleep(LOOK_S)
-    raise AssertionError(machines.told("two ranks don't train"))
+    raise AssertionError(machines.failure_text("two ranks don't train"))

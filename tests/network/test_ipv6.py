@@ -90,6 +90,6 @@ async def test_two_machines_with_link_local_addresses_alone_train_together(tmp_p
             ended = machines.ctl(
                 *command, *size, "--engine", "torch", "--islands", "off", "--timeout", "50"
             )
-            assert ended.returncode == 0, machines.told(ended.stderr)
+            assert ended.returncode == 0, machines.failure_text(ended.stderr)
             (run,) = machines[0].state().cycles.values()
             assert [len(set(opened.gang)) for opened in run.attempts_opened.values()] == [2]

@@ -45,8 +45,8 @@ async def test_a_stranger_reaches_no_rank_of_a_launched_script_and_is_told_of(
         places = places_of(SCRIPT.name, machines.machines)
         assert {host for host, _ in places} == {m.host.address for m in machines.machines}, places
         answered = await asyncio.to_thread(answering, stranger, places)
-        assert answered == [], machines.told(f"{answered} of {places}")
-        assert await launched.end() == 0, machines.told(launched.said)
+        assert answered == [], machines.failure_text(f"{answered} of {places}")
+        assert await launched.end() == 0, machines.failure_text(launched.said)
         assert len(launched.losses()) == 2 * STEPS
         await told_by_all(machines)
 

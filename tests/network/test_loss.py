@@ -26,7 +26,7 @@ async def test_a_fifth_of_all_packets_lost_costs_nobody_anything(
             links.lose(machine.host, LOSS_PERCENT)
         async with watched(machines) as reigns:
             await asyncio.sleep(loss_s)
-        assert "gone" not in reigns.states(), machines.told("somebody was declared gone")
+        assert "gone" not in reigns.states(), machines.failure_text("somebody was declared gone")
         assert reigns.all_leaders() == {view["cluster"]["leader"]}
         for machine in machines.machines:
             links.restore(machine.host)

@@ -34,7 +34,7 @@ async def test_a_killed_rank_costs_no_look_up_of_a_name(tmp_path: Path) -> None:
             command = ("train", "start", "--data", str(letters), "--model", "1m", "--yes")
             size = ("--seq-len", "32", "--max-steps", "100000", "--islands", "off")
             started = machines.ctl(*command, *size, "--engine", "torch")
-            assert started.returncode == 0, machines.told(started.stderr)
+            assert started.returncode == 0, machines.failure_text(started.stderr)
             pids = await trains(machines)
             os.kill(random.choice(pids), signal.SIGKILL)
             assert await changed(machines) < AGAIN_S
@@ -49,7 +49,7 @@ async def trains(machines: Machines, timeout_s: float = 60.0) -> list[int]:
         if len(pids) == 2 and run["step"] > 0:
             return pids
         await asyncio.sleep(LOOK_S)
-    raise AssertionError(machines.told("two ranks don't train"))
+    raise AssertionError(machines.failure_text("two ranks don't train"))
 
 
 async def changed(machines: Machines, timeout_s: float = 60.0) -> float:
@@ -60,4 +60,4 @@ async def changed(machines: Machines, timeout_s: float = 60.0) -> float:
         if found := re.search(r"epoch_changed .*first_step_s=([0-9.]+)", logs):
             return float(found[1])
         await asyncio.sleep(LOOK_S)
-    raise AssertionError(machines.told("no gang after the one that lost a rank"))
+    raise AssertionError(machines.failure_text("no gang after the one that lost a rank"))

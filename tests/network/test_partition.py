@@ -25,7 +25,7 @@ def lead_themselves(views: Views) -> bool:
 def order(machines: Machines, daemon: Machine, *words: str) -> None:
     """Run jupiterctl on a machine; it must succeed."""
     done = machines.ctl(*words, daemon=daemon)
-    assert done.returncode == 0, machines.told(f"{words}: {done.stderr}")
+    assert done.returncode == 0, machines.failure_text(f"{words}: {done.stderr}")
 
 
 def role_of(view: Document, name: str) -> str:

@@ -34,4 +34,4 @@ async def test_a_way_on_which_nothing_arrives_any_more_is_left_before_anybody_is
                 ELSEWHERE_S,
             )
             await machines.one_cluster(ELSEWHERE_S)
-        assert reigns.states() == {"alive"}, machines.told("somebody was suspected")
+        assert reigns.states() == {"alive"}, machines.failure_text("somebody was suspected")

@@ -37,7 +37,7 @@ def verdict(cluster: Cluster, model: Path, folder: Path, *more: str) -> dict[str
     limits = ("--max-steps", "20", "--wait", "--timeout", "2500")
     done = cluster.ctl("cycle", "start", *asked, *limits, *more, timeout_s=2600)
     print(done.stdout)
-    assert done.returncode == 0, cluster.told(done.stderr)
+    assert done.returncode == 0, cluster.failure_text(done.stderr)
     shown = json.loads(cluster.ctl("cycle", "status", "-o", "json").stdout)["cycle"]
     return shown["verdicts"][-1]
 

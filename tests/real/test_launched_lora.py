@@ -81,7 +81,7 @@ async def test_a_cut_and_killed_daemons_change_no_loss_of_mlx_lm(
     exact = single_precision(model, tmp_path / "model")
     async with two_machines(tmp_path) as machines:
         calm = Tuning(machines, exact, data, tmp_path / "calm")
-        assert await calm.end() == 0, machines.told(calm.said)
+        assert await calm.end() == 0, machines.failure_text(calm.said)
         struck = Tuning(machines, exact, data, tmp_path / "struck")
         await struck.reach(STEPS_BEFORE_THE_CUT)
         links.separate([machines[1].host])
@@ -92,7 +92,7 @@ async def test_a_cut_and_killed_daemons_change_no_loss_of_mlx_lm(
             machine.kill()
             await asyncio.sleep(DEAD_S)
             machine.start()
-        assert await struck.end() == 0, machines.told(struck.said)
+        assert await struck.end() == 0, machines.failure_text(struck.said)
     print("\n".join(map(str, struck.told())))
     assert struck.told() == calm.told(), struck.said
     assert [step for step, is_held_out, _ in struck.told() if not is_held_out] == [

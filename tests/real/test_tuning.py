@@ -32,7 +32,7 @@ def tuned(cluster: Cluster, model: Path, engine: str, folder: Path) -> dict[str,
     asked = ("--data", str(data), "--model", str(model), "--engine", engine)
     limits = ("--max-steps", STEPS, "--wait", "--timeout", "1300")
     done = cluster.ctl("train", "start", *asked, *OF_A_STEP, *limits, timeout_s=1400)
-    assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+    assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
     print(done.stdout)
     shown = cluster.ctl("train", "status", "-o", "json")
     return json.loads(shown.stdout)["train"]

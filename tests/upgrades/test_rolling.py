@@ -204,7 +204,7 @@ async def seen_as(cluster: Cluster, asked: Daemon, is_so: Callable[[Document], b
         if view is not None and is_so(view):
             return
         await asyncio.sleep(0.2)
-    raise AssertionError(cluster.told(f"{asked.name} doesn't see it so: {view}"))
+    raise AssertionError(cluster.failure_text(f"{asked.name} doesn't see it so: {view}"))
 
 
 def fails(cluster: Cluster, asked: Daemon) -> set[str]:

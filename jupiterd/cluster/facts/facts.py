@@ -289,6 +289,7 @@ class ManifestFrozen:
 
     TYPE: ClassVar[str] = "ManifestFrozen"
     VERSION: ClassVar[int] = 1
+    WIRE_NAMES: ClassVar[Mapping[str, str]] = {"redo": "attempt"}
     cycle: CycleId
     round: int
     parent: str
@@ -297,7 +298,7 @@ class ManifestFrozen:
     shards: tuple[ArtifactId, ...]
     sequences: int
     tokens: int
-    attempt: int = 0
+    redo: int = 0
     """How often the round's packing had begun anew."""
     ranks: int = 0
     """Of who could train it then, in one gang, where the text decides how many sequences a step has
@@ -398,12 +399,13 @@ class RoundCommitted:
 
     TYPE: ClassVar[str] = "RoundCommitted"
     VERSION: ClassVar[int] = 1
+    WIRE_NAMES: ClassVar[Mapping[str, str]] = {"newest_generator": "promoted"}
     cycle: CycleId
     round: int
     parent: str
     """Artifact id of the round's final checkpoint."""
     verdict: str
-    promoted: str
+    newest_generator: str
     """Artifact id of the student that came into force last and generates, or empty."""
 
 

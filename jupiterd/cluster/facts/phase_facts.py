@@ -3,6 +3,7 @@
 Owns what each says. Doesn't know what it leads to (`phase_steering`), or who asked people.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,10 +16,11 @@ class PhaseApproved:
 
     TYPE: ClassVar[str] = "PhaseApproved"
     VERSION: ClassVar[int] = 1
+    WIRE_NAMES: ClassVar[Mapping[str, str]] = {"redo": "attempt"}
     cycle: CycleId
     round: int
     phase: str
-    attempt: int
+    redo: int
     """How often it had been redone by then."""
 
 
@@ -31,12 +33,13 @@ class PhaseRedone:
 
     TYPE: ClassVar[str] = "PhaseRedone"
     VERSION: ClassVar[int] = 1
+    WIRE_NAMES: ClassVar[Mapping[str, str]] = {"redo": "attempt"}
     cycle: CycleId
     round: int
     phase: str
     phases: tuple[str, ...]
     """It and those behind it in the round, which are made of it."""
-    attempt: int
+    redo: int
     """1 for the first time that anything is redone in the round, and so on."""
 
 

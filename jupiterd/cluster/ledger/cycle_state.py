@@ -129,7 +129,7 @@ class CycleState:
                 self._completed.offer((fact.round, fact.item), fact, order)
                 self._counting = self._in_phases = None
             case ManifestFrozen():
-                self._manifests.offer((fact.round, fact.attempt), fact, order)
+                self._manifests.offer((fact.round, fact.redo), fact, order)
             case AttemptOpened():
                 self._opened.offer(fact.attempt, fact, order)
             case AttemptAdopted():
@@ -241,7 +241,7 @@ class CycleState:
 
     @property
     def completed(self) -> Mapping[tuple[int, str], WorkCompleted]:
-        """(round, item id) -> what came of it; of a phase that was redone the last attempt."""
+        """(round, item id) -> what came of it; of a phase that was redone the last redo."""
         if self._counting is None:
             self._counting = self.steering.counting(self._completed.facts)
         return self._counting
@@ -257,15 +257,15 @@ class CycleState:
 
     @property
     def recorded(self) -> Mapping[tuple[int, str], WorkCompleted]:
-        """(round, id with its attempt) -> what came of it, of all attempts."""
+        """(round, id with its redo) -> what came of it, of all redos."""
         return self._completed.facts
 
     @property
     def manifests(self) -> Mapping[int, ManifestFrozen]:
         """Round -> the shards it trains on; none as long as it is packed anew."""
         frozen = self._manifests.facts.items()
-        attempt = self.steering.attempt
-        return {number: fact for (number, at), fact in frozen if at == attempt(number, PREPARING)}
+        redo_of = self.steering.redo_of
+        return {number: fact for (number, at), fact in frozen if at == redo_of(number, PREPARING)}
 
     @property
     def attempts_opened(self) -> Mapping[int, AttemptOpened]:
@@ -346,13 +346,13 @@ class CycleState:
         """A number that no attempt has had yet; the first is 1. One that leapt doesn't count."""
         return climbed((*self._opened.facts, *self._closed.facts)) + 1
 
-    def branch(self) -> tuple[Progress, ...]:
-        """Return the canonical line from the root to its leaf."""
-        return self._tree.branch()
+    def canonical_branch(self) -> tuple[Progress, ...]:
+        """Return the canonical branch from the root to its leaf."""
+        return self._tree.canonical_branch()
 
-    def branches(self) -> tuple[Progress, ...]:
+    def other_leaves(self) -> tuple[Progress, ...]:
         """Return the leaves of the tree that aren't canonical, the heaviest first."""
-        return self._tree.branches()
+        return self._tree.other_leaves()
 
     def leaves(self) -> tuple[Leaf, ...]:
         """Return every leaf of the tree, the canonical one first."""
@@ -399,7 +399,7 @@ class CycleState:
     @property
     def rounds(self) -> tuple[RoundCommitted, ...]:
         """The committed rounds of the canonical line."""
-        return tuple(fact for fact in self.branch() if isinstance(fact, RoundCommitted))
+        return tuple(fact for fact in self.canonical_branch() if isinstance(fact, RoundCommitted))
 
     @property
     def rounds_committed(self) -> int:
@@ -410,7 +410,7 @@ class CycleState:
     def generator(self) -> str:
         """Artifact id of the promoted model in force, or empty."""
         rounds = self.rounds
-        return rounds[-1].promoted if rounds else ""
+        return rounds[-1].newest_generator if rounds else ""
 
     def last_checkpoint(
         self, round_number: int, without: AbstractSet[str] = frozenset()
@@ -418,7 +418,7 @@ class CycleState:
         """Return the newest checkpoint that the canonical line has of a round, but for these."""
         found = (
             fact
-            for fact in reversed(self.branch())
+            for fact in reversed(self.canonical_branch())
             if isinstance(fact, CheckpointCommitted) and fact.round == round_number
         )
         return next((fact for fact in found if fact.artifact not in without), None)
@@ -448,14 +448,14 @@ class CycleState:
         return is_open and last is not None and last.artifact == artifact
 
     @property
-    def finished(self) -> bool:
-        """Nothing more is to be done now: it is over, or is to stop or to pause."""
+    def has_nothing_to_do(self) -> bool:
+        """Say whether no work is due now: it is over, or people have stopped or paused it."""
         return self.wanted in {STOPPED, PAUSED} or self.is_over
 
     @property
     def goes_on(self) -> bool:
         """Say whether it runs, or is only paused: what it needs is kept."""
-        return not self.finished or self.paused is not None
+        return not self.has_nothing_to_do or self.paused is not None
 
     @property
     def is_over(self) -> bool:

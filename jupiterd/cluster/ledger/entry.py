@@ -34,7 +34,7 @@ HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class Writer:
+class EntryWriter:
     """One start of one node's daemon: the ledger uuid is drawn anew each time."""
 
     node: NodeId
@@ -44,7 +44,7 @@ class Writer:
         return f"{self.node}/{self.ledger}"
 
     @classmethod
-    def parse(cls, text: str) -> "Writer":
+    def parse(cls, text: str) -> "EntryWriter":
         """Rebuild a writer from `node/ledger`.
 
         Raises:
@@ -62,7 +62,7 @@ class Entry:
 
     cluster: ClusterId
     term: int
-    writer: Writer
+    writer: EntryWriter
     index: int
     """Counts the writer's entries from 1."""
     previous: str
@@ -84,7 +84,7 @@ class Entry:
 def compose(
     cluster: ClusterId,
     term: int,
-    writer: Writer,
+    writer: EntryWriter,
     index: int,
     previous: str,
     facts: Sequence[Fact],
@@ -148,7 +148,7 @@ def _parse_body(raw: bytes, body: bytes, signature: bytes) -> Entry:
             return Entry(
                 cluster=ClusterId(cluster),
                 term=term,
-                writer=Writer.parse(f"{node}/{ledger}"),
+                writer=EntryWriter.parse(f"{node}/{ledger}"),
                 index=index,
                 previous=previous,
                 facts=_parse_facts(facts),

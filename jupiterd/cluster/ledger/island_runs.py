@@ -64,10 +64,10 @@ def counting_islands(cycles: Cycles, run: CycleId) -> list[Pair]:
     return [pair for each in starts.items() for pair in found if _place(pair[1]) == each]
 
 
-def counts(cycles: Cycles, cycle: CycleState) -> bool:
-    """Say whether a cycle or run counts just now: all do, but for islands of a round that don't.
+def is_active(cycles: Cycles, cycle: CycleState) -> bool:
+    """Say whether a cycle or run is driven just now: all are, but for islands of some rounds.
 
-    These rest: they are of another line, or one gang has taken their round up.
+    Those rest: they are of another branch, or one gang has taken their round up.
     """
     if cycle.training is None or not cycle.training.parent:
         return True
@@ -100,7 +100,7 @@ def is_outlived(cycles: Cycles, cycle: CycleState) -> bool:
     """
     island = cycle.training
     run = None if island is None else cycles.get(CycleId(island.parent))
-    if island is None or run is None or not cycle.finished:
+    if island is None or run is None or not cycle.has_nothing_to_do:
         return False
     number, start = _place(island)
     return run.rounds_committed >= number and run.start_of(number) == start
@@ -172,7 +172,7 @@ def going_on_in(cycles: Cycles, run: CycleId, round_number: int) -> list[CycleSt
 def failed_with(cycles: Cycles, fact: CycleFailed) -> list[CycleFailed]:
     """Return what is recorded where a run fails: the same for its islands."""
     found = islands_of(cycles, fact.cycle)
-    left = [island.cycle for cycle, island in found if not cycle.finished]
+    left = [island.cycle for cycle, island in found if not cycle.has_nothing_to_do]
     return [fact, *(CycleFailed(each, fact.code, fact.message, fact.hint) for each in left)]
 
 

@@ -21,15 +21,15 @@ from blake3 import blake3
 
 from jupiterd.cluster.facts.facts import ClusterFounded, NodeAdmitted
 from jupiterd.cluster.ledger.chain import Chain, Tip
-from jupiterd.cluster.ledger.entry import MAX_ENTRY_BYTES, Entry, Writer, compose, parse, seal
+from jupiterd.cluster.ledger.entry import MAX_ENTRY_BYTES, Entry, EntryWriter, compose, parse, seal
 from jupiterd.cluster.ledger.roster_book import RosterBook, roster_facts
-from jupiterd.cluster.ledger.snapshot import Snapshot
+from jupiterd.cluster.ledger.snapshot import LedgerSnapshot
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.bounds import is_near
 from jupiterd.errors import CorruptLedgerError
 from jupiterd.ids import ClusterId, NodeId, short
 
-__all__ = ["MAX_ENTRY_BYTES", "Entry", "Ledger", "Writer", "compose", "parse", "seal"]
+__all__ = ["MAX_ENTRY_BYTES", "Entry", "EntryWriter", "Ledger", "compose", "parse", "seal"]
 
 
 class Ledger:
@@ -108,7 +108,7 @@ class Ledger:
         self._head = None
         return entry.hash in self._book
 
-    def adopt(self, snapshot: Snapshot) -> None:
+    def adopt(self, snapshot: LedgerSnapshot) -> None:
         """Take in what a snapshot sums up, whose signature was verified; ours stays as well.
 
         Raises:
@@ -123,12 +123,12 @@ class Ledger:
         for order, fact in snapshot.facts:
             self._state.apply(fact, order)
 
-    def check(self, snapshot: Snapshot) -> None:
+    def check(self, snapshot: LedgerSnapshot) -> None:
         """Raise CorruptLedgerError if it is another cluster's, or of another history than ours."""
         if snapshot.cluster != self.cluster:
             raise CorruptLedgerError(f"a snapshot of another cluster, {short(snapshot.cluster)}")
         for writer, tip in snapshot.tips.items():
-            self._check_same(Writer.parse(writer), tip.index, tip.hash)
+            self._check_same(EntryWriter.parse(writer), tip.index, tip.hash)
 
     def forget(self, tips: Mapping[str, int]) -> None:
         """Hold entries up to these no longer one by one: a snapshot sums them up."""
@@ -167,7 +167,7 @@ class Ledger:
             if writer.startswith(f"{node}/")
         }
 
-    def chain_end(self, writer: Writer) -> tuple[int, str]:
+    def chain_end(self, writer: EntryWriter) -> tuple[int, str]:
         """Return the index and the previous hash that the writer's next entry must carry."""
         tip = self._tip(writer)
         return tip.index + 1, tip.hash
@@ -246,18 +246,18 @@ class Ledger:
         """Return every entry that is held one by one, in the total order."""
         return list(self._merged({}))
 
-    def _tip(self, writer: Writer) -> Tip:
+    def _tip(self, writer: EntryWriter) -> Tip:
         return self._chains.get(str(writer), Chain()).tip
 
     def _merged(self, have: Mapping[str, int]) -> Iterator[Entry]:
         tails = (chain.after(have.get(writer, 0)) for writer, chain in self._chains.items())
         return heapq.merge(*tails, key=attrgetter("order"))  # a chain's terms never go back
 
-    def _hash_at(self, writer: Writer, index: int) -> str | None:
+    def _hash_at(self, writer: EntryWriter, index: int) -> str | None:
         chain = self._chains.get(str(writer))
         return None if chain is None else chain.hash_at(index)
 
-    def _check_same(self, writer: Writer, index: int, digest: str) -> None:
+    def _check_same(self, writer: EntryWriter, index: int, digest: str) -> None:
         """Refuse another entry in the place of one that is known; forgotten ones aren't."""
         if self._hash_at(writer, index) not in (None, digest):
             raise CorruptLedgerError(

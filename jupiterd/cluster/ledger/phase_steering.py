@@ -18,7 +18,7 @@ from jupiterd.cluster.facts.phase_facts import (
 from jupiterd.cluster.ledger.lww_registers import Order, Register
 
 AGAIN = "~"
-"""Stands in the recorded id of an item before its attempt; the first one has no such mark."""
+"""Stands in the recorded id of an item before the number of its redo; absent: never redone."""
 
 Done = Mapping[tuple[int, str], WorkCompleted]
 
@@ -37,31 +37,31 @@ class Steering:
         """Take in one fact."""
         match fact:
             case PhaseApproved():
-                self._approved.offer((fact.round, fact.phase, fact.attempt), fact, order)
+                self._approved.offer((fact.round, fact.phase, fact.redo), fact, order)
             case PhaseRedone():
-                self._redone.offer((fact.round, fact.phase, fact.attempt), fact, order)
+                self._redone.offer((fact.round, fact.phase, fact.redo), fact, order)
             case SettingChanged():
                 key = fact.setting, fact.from_round
                 self._settings.offer(key, fact, (fact.edit, *order))
 
-    def attempt(self, round_number: int, phase: str) -> int:
-        """Return how often a phase of a round has begun anew; its items' ids end in it."""
+    def redo_of(self, round_number: int, phase: str) -> int:
+        """Return how often a phase of a round was redone; its items' ids end in it."""
         redone = (fact for fact in self._redone.facts.values() if fact.round == round_number)
-        return max((fact.attempt for fact in redone if phase in fact.phases), default=0)
+        return max((fact.redo for fact in redone if phase in fact.phases), default=0)
 
-    def attempts(self, phase: str) -> Mapping[int, int]:
-        """Return the attempt of a phase for each round in which it has begun anew."""
+    def redos(self, phase: str) -> Mapping[int, int]:
+        """Return round -> how often a phase was redone in it, for the rounds where it was."""
         rounds = {fact.round for fact in self._redone.facts.values() if phase in fact.phases}
-        return {number: self.attempt(number, phase) for number in rounds}
+        return {number: self.redo_of(number, phase) for number in rounds}
 
-    def next_attempt(self, round_number: int) -> int:
-        """Return a number that no attempt of any phase of a round has had."""
+    def next_redo(self, round_number: int) -> int:
+        """Return a number that no redo of any phase of a round has had."""
         redone = (fact for fact in self._redone.facts.values() if fact.round == round_number)
-        return 1 + max((fact.attempt for fact in redone), default=0)
+        return 1 + max((fact.redo for fact in redone), default=0)
 
     def is_approved(self, round_number: int, phase: str) -> bool:
         """Say whether somebody has let pass what a phase has made by now."""
-        return (round_number, phase, self.attempt(round_number, phase)) in self._approved.facts
+        return (round_number, phase, self.redo_of(round_number, phase)) in self._approved.facts
 
     def settings(self, round_number: int) -> dict[str, str]:
         """Return the values that were changed, as they are in force for a round."""
@@ -74,18 +74,18 @@ class Steering:
         return fact.edit if fact else 0
 
     def recorded_id(self, round_number: int, phase: str, item: str) -> str:
-        """Return the id under which an item of the attempt in force is recorded."""
-        attempt = self.attempt(round_number, phase)
-        return f"{item}{AGAIN}{attempt}" if attempt else item
+        """Return the id under which an item of the last redo is recorded."""
+        redo = self.redo_of(round_number, phase)
+        return f"{item}{AGAIN}{redo}" if redo else item
 
     def counting(self, done: Done) -> Done:
-        """Return the work of the attempts in force, under the ids that items have by themselves."""
+        """Return the work of each phase's last redo, under the ids of its items without a mark."""
         if not self._redone.facts:
             return done
         counting: dict[tuple[int, str], WorkCompleted] = {}
         for (round_number, recorded), fact in done.items():
-            item, _, attempt = recorded.partition(AGAIN)
-            if attempt == str(self.attempt(round_number, fact.phase) or ""):
+            item, _, redo = recorded.partition(AGAIN)
+            if redo == str(self.redo_of(round_number, fact.phase) or ""):
                 counting[round_number, item] = replace(fact, item=item)
         return counting
 

@@ -126,12 +126,12 @@ class ProgressTree:
         if missing != self._suspended:
             self._suspended, self._leaves = missing, None
 
-    def branch(self) -> tuple[Progress, ...]:
+    def canonical_branch(self) -> tuple[Progress, ...]:
         """Return the canonical line from root to leaf; empty before the first checkpoint."""
         leaves = self._ranked_leaves().competing
         return leaves[0].path() if leaves else ()
 
-    def branches(self) -> tuple[Progress, ...]:
+    def other_leaves(self) -> tuple[Progress, ...]:
         """Return the other leaves, the heaviest first, and behind them those that are parked."""
         leaves = self._ranked_leaves()
         return tuple(place.fact for place in (*leaves.competing[1:], *leaves.suspended))

@@ -20,7 +20,7 @@ from jupiterd.cluster.facts.fact_wire import Values, reader, to_wire
 from jupiterd.cluster.facts.facts import Fact
 from jupiterd.cluster.facts.field_types import is_well_formed
 from jupiterd.cluster.ledger.chain import Tip
-from jupiterd.cluster.ledger.entry import HASH, MAX_SIGNATURE_BYTES, Writer
+from jupiterd.cluster.ledger.entry import HASH, MAX_SIGNATURE_BYTES, EntryWriter
 from jupiterd.cluster.ledger.lww_registers import Order
 from jupiterd.cluster.values.bounds import MAX_NUMBER, MAX_WIDE, is_count
 from jupiterd.errors import CorruptLedgerError
@@ -42,7 +42,7 @@ _Row = tuple[int, int, int, int, Values]
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class LedgerSnapshot:
     """What one member summed up."""
 
     cluster: ClusterId
@@ -80,7 +80,7 @@ def seal_snapshot(body: bytes, signature: bytes) -> bytes:
     return _pack([body, signature])
 
 
-def parse_snapshot(raw: bytes) -> Snapshot:
+def parse_snapshot(raw: bytes) -> LedgerSnapshot:
     """Rebuild a snapshot from its wire form; the signature is kept, not checked.
 
     Raises:
@@ -89,12 +89,12 @@ def parse_snapshot(raw: bytes) -> Snapshot:
     return _parse(raw, MAX_NUMBER)
 
 
-def parse_damaged_snapshot(raw: bytes) -> Snapshot:
+def parse_damaged_snapshot(raw: bytes) -> LedgerSnapshot:
     """Rebuild one of our own whose numbers may be out of bounds, without such facts."""
     return _parse(raw, MAX_WIDE)
 
 
-def _parse(raw: bytes, most: int) -> Snapshot:
+def _parse(raw: bytes, most: int) -> LedgerSnapshot:
     if len(raw) > MAX_SNAPSHOT_BYTES:
         raise CorruptLedgerError("a ledger snapshot is too large")
     match _unpack(raw):
@@ -104,7 +104,7 @@ def _parse(raw: bytes, most: int) -> Snapshot:
             raise CorruptLedgerError("a ledger snapshot isn't a body and a signature")
 
 
-def _parse_body(body: bytes, signature: bytes, most: int) -> Snapshot:
+def _parse_body(body: bytes, signature: bytes, most: int) -> LedgerSnapshot:
     parts = _Reader(body)
     if parts.next_array() != _PARTS or (form := parts.next()) is None:
         raise CorruptLedgerError("a ledger snapshot hasn't the parts it should have")
@@ -118,7 +118,7 @@ def _parse_body(body: bytes, signature: bytes, most: int) -> Snapshot:
         raise CorruptLedgerError("a ledger snapshot doesn't say whose it is")
     writers = [_parse_tip(row, most) for row in parts.rows()]
     makers = [_maker(kind) for kind in parts.rows()]
-    return Snapshot(
+    return LedgerSnapshot(
         cluster=ClusterId(cluster),
         author=NodeId(author),
         tips={str(writer): tip for writer, tip in writers},
@@ -164,12 +164,12 @@ def _named() -> Generator[None, None, None]:
         raise CorruptLedgerError("a ledger snapshot isn't msgpack") from error
 
 
-def _parse_tip(row: object, most: int) -> tuple[Writer, Tip]:
+def _parse_tip(row: object, most: int) -> tuple[EntryWriter, Tip]:
     match row:
         case (str() as writer, int() as index, int() as term, str() as digest) if (
             index and _is_number(index, most) and _is_number(term, most) and HASH.fullmatch(digest)
         ):
-            return Writer.parse(writer), Tip(index, term, digest)
+            return EntryWriter.parse(writer), Tip(index, term, digest)
         case _:
             raise CorruptLedgerError("a ledger snapshot names a writer that can't be one")
 
@@ -186,7 +186,7 @@ def _maker(kind: object) -> Callable[[Values], Fact]:
 
 def _parse_facts(
     records: Iterable[object],
-    writers: Sequence[Writer],
+    writers: Sequence[EntryWriter],
     makers: Sequence[Callable[[Values], Fact]],
     most: int,
 ) -> Iterator[Placed]:

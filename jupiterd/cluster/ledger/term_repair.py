@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from jupiterd.cluster.ledger.chain import Tip
 from jupiterd.cluster.ledger.entry import Entry
-from jupiterd.cluster.ledger.snapshot import Placed, Snapshot
+from jupiterd.cluster.ledger.snapshot import LedgerSnapshot, Placed
 from jupiterd.cluster.values.bounds import climbed
 
 
@@ -36,7 +36,7 @@ class RepairedTerms:
 def heal(
     entries: Sequence[Entry],
     roster: Sequence[Entry],
-    snapshot: Snapshot | None,
+    snapshot: LedgerSnapshot | None,
     wanted: int | None = None,
 ) -> RepairedTerms:
     """Return what may stay; `wanted` is the highest term where people know it better."""

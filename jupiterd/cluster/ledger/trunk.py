@@ -96,7 +96,7 @@ def _end(cycle: CycleState, round_number: int) -> CheckpointCommitted | None:
 
 
 def _line(cycle: CycleState) -> Iterator[CheckpointCommitted]:
-    return (fact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted))
+    return (fact for fact in cycle.canonical_branch() if isinstance(fact, CheckpointCommitted))
 
 
 def _all(cycle: CycleState) -> Iterator[CheckpointCommitted]:

@@ -17,7 +17,7 @@ import math
 from collections import deque
 from typing import Final
 
-from jupiterd.cluster.ledger.ledger import Entry, Ledger, Writer
+from jupiterd.cluster.ledger.ledger import Entry, EntryWriter, Ledger
 
 MAX_GREETINGS = 256
 """An address that has shown itself to be ours isn't greeted again."""
@@ -74,7 +74,7 @@ class CloneWatch:
         self.seen_at = ""
         return True
 
-    def is_ours(self, ledger: Ledger, writer: Writer, entry: Entry) -> bool:
+    def is_ours(self, ledger: Ledger, writer: EntryWriter, entry: Entry) -> bool:
         """Say whether a signed entry in the name of `writer`, which is ours, is indeed ours."""
         is_held = entry.index < ledger.chain_end(writer)[0] and not ledger.is_twin(entry)
         if not is_held:

@@ -70,7 +70,7 @@ def brief(ledger: Ledger) -> Brief:
                 id=cycle.started.cycle,
                 domain=cycle.started.domain,
                 rounds=cycle.rounds_committed,
-                running=not cycle.finished,
+                running=not cycle.has_nothing_to_do,
                 generator=cycle.generator,
                 started_at=cycle.started.started_at,
             )

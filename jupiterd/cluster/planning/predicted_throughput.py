@@ -42,7 +42,7 @@ def compared(run: CycleState, number: int = 1) -> ThroughputComparison:
     Of several attempts, or rounds of islands, each counts as long as it took; those of which
     nothing was predicted don't, where there are others.
     """
-    if not (run.finished or is_trained_in(run, number)):
+    if not (run.has_nothing_to_do or is_trained_in(run, number)):
         return ThroughputComparison()
     parts = [part for part in _parts(run, number) if part[1].tokens > 0]
     counted = [part for part in parts if part[0] > 0] or parts

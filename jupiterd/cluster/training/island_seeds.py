@@ -60,7 +60,7 @@ def _own(island: CycleState) -> Iterator[CheckpointCommitted]:
 
     What it has saved before it began anew is of a line that counts no more, mostly.
     """
-    for fact in reversed(island.branch()):
+    for fact in reversed(island.canonical_branch()):
         if not isinstance(fact, CheckpointCommitted):
             continue
         if fact.attempt == BY_NO_GANG:

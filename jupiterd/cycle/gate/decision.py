@@ -41,7 +41,7 @@ class Question(StrEnum):
     """Does a small student learn as much from its text as from the generator's?"""
 
 
-class Outcome(StrEnum):
+class AnswerOutcome(StrEnum):
     """How a question was answered."""
 
     PASSED = "passed"
@@ -55,10 +55,10 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionAnswer:
     """One question's answer."""
 
-    outcome: Outcome
+    outcome: AnswerOutcome
     reason: str
     decision: Decision = Decision.PROMOTE
     """The verdict where this question decides it."""
@@ -66,7 +66,7 @@ class Answer:
     @property
     def decides(self) -> bool:
         """Say whether no later question can change the verdict any more."""
-        return self.outcome is Outcome.FAILED
+        return self.outcome is AnswerOutcome.FAILED
 
 
-Answers = Mapping[Question, Answer]
+Answers = Mapping[Question, QuestionAnswer]

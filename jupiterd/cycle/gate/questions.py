@@ -5,7 +5,7 @@ Owns each question's rule and the sentence of its reason. Doesn't combine the an
 """
 
 from jupiterd.cycle.gate.case import Case
-from jupiterd.cycle.gate.decision import Answer, Answers, Decision, Outcome, Question
+from jupiterd.cycle.gate.decision import AnswerOutcome, Answers, Decision, Question, QuestionAnswer
 from jupiterd.cycle.gate.paired import Evidence
 from jupiterd.cycle.gate.proxy import Arm
 from jupiterd.cycle.gate.sanity import insane
@@ -13,12 +13,12 @@ from jupiterd.cycle.gate.strata import worst_stratum
 from jupiterd.errors import Bug
 from jupiterd.formats import counted
 
-_NOT_ASKED = Answer(Outcome.NOT_ASKED, "an earlier question decided")
+_NOT_ASKED = QuestionAnswer(AnswerOutcome.NOT_ASKED, "an earlier question decided")
 
 
 def ask(case: Case) -> Answers:
     """Return the answer to every question; those after the one that decides aren't asked."""
-    answers: dict[Question, Answer] = {}
+    answers: dict[Question, QuestionAnswer] = {}
     is_decided = False
     for question, rule in _RULES.items():
         if not _is_asked(question, case):
@@ -37,7 +37,7 @@ def _is_asked(question: Question, case: Case) -> bool:
     return question is not Question.KEEPS or case.forgetting is not None
 
 
-def _sane(case: Case) -> Answer:
+def _sane(case: Case) -> QuestionAnswer:
     if case.unscored:
         of_all = f"{case.unscored} of {len(case.scores)} documents"
         return _failed(Decision.REJECT, f"the candidate gives no finite score on {of_all}")
@@ -52,11 +52,11 @@ def _sane(case: Case) -> Answer:
     )
 
 
-def _better(case: Case) -> Answer:
+def _better(case: Case) -> QuestionAnswer:
     return _too_little(case) or _compared(case, _required(case.evidence))
 
 
-def _too_little(case: Case) -> Answer | None:
+def _too_little(case: Case) -> QuestionAnswer | None:
     settings = case.settings
     needed_clusters = max(2, settings.min_clusters)
     if not case.is_finite:
@@ -89,12 +89,14 @@ def _needed(case: Case) -> str:
     )
 
 
-def _compared(case: Case, evidence: Evidence) -> Answer:
+def _compared(case: Case, evidence: Evidence) -> QuestionAnswer:
     margin, shown = case.settings.margin_bpb, shown_interval(evidence)
     if evidence.upper_bound_bpb < 0:
         return _failed(Decision.REJECT, f"worse than the incumbent: {shown}")
     if case.is_tied:
-        return Answer(Outcome.TIED, f"not shown to be better by more than {margin}: {shown}")
+        return QuestionAnswer(
+            AnswerOutcome.TIED, f"not shown to be better by more than {margin}: {shown}"
+        )
     if not evidence.lower_bound_bpb > margin:
         return _failed(Decision.HOLD, f"not shown to be better by more than {margin}: {shown}")
     if worst := worst_stratum(case.strata, case.settings.stratum_veto_bpb):
@@ -105,7 +107,7 @@ def _compared(case: Case, evidence: Evidence) -> Answer:
     return _passed(f"better by more than {margin}: {shown}")
 
 
-def _beyond_base(case: Case) -> Answer:
+def _beyond_base(case: Case) -> QuestionAnswer:
     evidence, margin = case.against_base, case.settings.margin_bpb
     if evidence is None:
         return _failed(
@@ -121,7 +123,7 @@ def _beyond_base(case: Case) -> Answer:
     return _passed(f"better than {brought} by more than {margin}: {shown}")
 
 
-def _keeps(case: Case) -> Answer:
+def _keeps(case: Case) -> QuestionAnswer:
     found, most = case.forgetting, case.settings.max_forgetting
     if found is None:
         raise Bug("the gate came to ask what was forgotten without general text")
@@ -134,7 +136,7 @@ def _keeps(case: Case) -> Answer:
     return _passed(reason)
 
 
-def _not_worse(case: Case) -> Answer:
+def _not_worse(case: Case) -> QuestionAnswer:
     evidence, cloze = _required(case.against_generator), case.cloze
     margin, shown = case.settings.margin_bpb, shown_interval(evidence)
     # Gaps are filled by triples whichever baseline is chosen for the bits.
@@ -156,11 +158,13 @@ def _not_worse(case: Case) -> Answer:
     return _passed(f"not worse than {by_bits}: {shown}; {gaps}")
 
 
-def _preferred(case: Case) -> Answer:
+def _preferred(case: Case) -> QuestionAnswer:
     """Let a judge break a tie; nothing else is asked of it."""
     found = case.tie_break
     if not case.is_tied or found is None:
-        return Answer(Outcome.NOT_ASKED, "the bits per byte have decided without a judge")
+        return QuestionAnswer(
+            AnswerOutcome.NOT_ASKED, "the bits per byte have decided without a judge"
+        )
     tied = f"tied with the last student ({shown_interval(_required(case.evidence))})"
     if found.trial is None:
         why_not = found.why_not or "no judge has been asked yet"
@@ -178,7 +182,7 @@ def _preferred(case: Case) -> Answer:
     return _passed(reason) if found.preference.is_won else _failed(Decision.HOLD, reason)
 
 
-def _teaches(case: Case) -> Answer:
+def _teaches(case: Case) -> QuestionAnswer:
     taught = case.findings.taught
     if taught.wrote_nothing:
         return _failed(Decision.HOLD, taught.wrote_nothing)
@@ -187,7 +191,7 @@ def _teaches(case: Case) -> Answer:
         why_not = (
             taught.too_little or taught.why_not or "no small students were trained on its text"
         )
-        return Answer(Outcome.NOT_RUN, why_not)
+        return QuestionAnswer(AnswerOutcome.NOT_RUN, why_not)
     than = "the generator's" if compared.theirs == Arm.GENERATOR else "real text alone"
     if compared.is_worse:
         return _failed(
@@ -208,12 +212,12 @@ def shown_interval(evidence: Evidence) -> str:
     )
 
 
-def _passed(reason: str) -> Answer:
-    return Answer(Outcome.PASSED, reason)
+def _passed(reason: str) -> QuestionAnswer:
+    return QuestionAnswer(AnswerOutcome.PASSED, reason)
 
 
-def _failed(decision: Decision, reason: str) -> Answer:
-    return Answer(Outcome.FAILED, reason, decision)
+def _failed(decision: Decision, reason: str) -> QuestionAnswer:
+    return QuestionAnswer(AnswerOutcome.FAILED, reason, decision)
 
 
 def _required(evidence: Evidence | None) -> Evidence:

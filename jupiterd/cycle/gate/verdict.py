@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from jupiterd.cycle.data.split import DEV, GATE
 from jupiterd.cycle.gate.case import Case, Findings, GateSettings
-from jupiterd.cycle.gate.decision import Answer, Decision, Outcome, Question
+from jupiterd.cycle.gate.decision import AnswerOutcome, Decision, Question, QuestionAnswer
 from jupiterd.cycle.gate.fill_ins import ClozeComparison
 from jupiterd.cycle.gate.forgetting import Forgetting, forgotten
 from jupiterd.cycle.gate.looks import AlphaLedger, ledger_at
@@ -66,7 +66,7 @@ class Verdict:
     """The paired test against the generator in force."""
     strata: Mapping[str, float]
     """Mean improvement, in bits per byte, of each stratum and of the rarest quarter."""
-    questions: Mapping[str, Answer]
+    questions: Mapping[str, QuestionAnswer]
     """Question -> its answer, in the order in which the gate asks them."""
     ledger: AlphaLedger
     reach: TextPower | None
@@ -92,13 +92,13 @@ class Verdict:
 
     def passed(self, question: Question) -> bool:
         """Return whether the gate asked this question and the candidate passed it."""
-        return self.questions[question].outcome is Outcome.PASSED
+        return self.questions[question].outcome is AnswerOutcome.PASSED
 
     @property
     def is_tied(self) -> bool:
         """Return whether only the judge's preference is left to decide."""
         answer = self.questions.get(Question.PREFERRED)
-        return answer is not None and answer.outcome is not Outcome.NOT_ASKED
+        return answer is not None and answer.outcome is not AnswerOutcome.NOT_ASKED
 
 
 def decide(
@@ -162,12 +162,12 @@ def _base_bpb(case: Case) -> float | None:
     return pooled_bpb(case.scores, nats)
 
 
-def _conclude(answers: Mapping[Question, Answer]) -> tuple[Decision, str]:
+def _conclude(answers: Mapping[Question, QuestionAnswer]) -> tuple[Decision, str]:
     """Return the decision and reason of the first deciding answer; if none decides, promote."""
     for answer in answers.values():
         if answer.decides:
             return answer.decision, answer.reason
-    is_tied = answers[Question.BETTER].outcome is Outcome.TIED
+    is_tied = answers[Question.BETTER].outcome is AnswerOutcome.TIED
     return Decision.PROMOTE, answers[Question.PREFERRED if is_tied else Question.BETTER].reason
 
 

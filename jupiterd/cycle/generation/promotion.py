@@ -26,8 +26,8 @@ LEAST_ACCEPTED: Final = 0.1
 
 
 @dataclass(frozen=True)
-class Harvest:
-    """What came of what one generator was asked with one template in one round."""
+class AcceptanceStats:
+    """How many of one generator's answers to one template were accepted in one round."""
 
     prompts: int
     samples: int
@@ -38,7 +38,7 @@ class Harvest:
         return self.samples / self.prompts if self.prompts else 0.0
 
 
-Harvests: TypeAlias = Mapping[str, Mapping[str, Harvest]]
+AcceptanceTable: TypeAlias = Mapping[str, Mapping[str, AcceptanceStats]]
 """Template -> id of a generator -> what came of it."""
 
 
@@ -55,7 +55,9 @@ class PastRound:
     worse_bpb: float | None = None
     """By how much the candidate is worse than the incumbent on development text, in bits per byte;
     None where that isn't known."""
-    harvests: Harvests | None = field(default_factory=dict[str, "Mapping[str, Harvest]"])
+    acceptance: AcceptanceTable | None = field(
+        default_factory=dict[str, "Mapping[str, AcceptanceStats]"]
+    )
     """None where an earlier version generated, which didn't record who wrote what."""
     dismissed: Collection[str] = ()
     """Students that people took out of force after it."""
@@ -64,10 +66,10 @@ class PastRound:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Who is in force when a round begins."""
+class ActiveGenerators:
+    """The students in force as generators when a round begins."""
 
-    in_full: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    primary: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Template -> the students that write it in full, the newest last; those before it come back
     where it goes."""
     entered: tuple[str, ...] = ()
@@ -80,7 +82,7 @@ class Standing:
     @property
     def students(self) -> tuple[str, ...]:
         """Return all students in force, the newest last."""
-        writing = {stack[-1] for stack in self.in_full.values()}
+        writing = {stack[-1] for stack in self.primary.values()}
         known = {student: place for place, student in enumerate(self.entered)}
         found = sorted(writing, key=lambda student: (known.get(student, -1), student))
         return (*found, *([self.canary] if self.canary else []))
@@ -90,18 +92,18 @@ class Standing:
         """Return the student that came into force last, or nothing."""
         return next(reversed(self.students), "")
 
-    def saying(self, sentence: str) -> "Standing":
+    def with_notice(self, sentence: str) -> "ActiveGenerators":
         """Return the same, with a sentence about it."""
         return replace(self, notices=(*self.notices, sentence))
 
-    def without(self, student: str) -> "Standing":
+    def without(self, student: str) -> "ActiveGenerators":
         """Return what is left when a student goes."""
         left = {
             template: tuple(each for each in stack if each != student)
-            for template, stack in self.in_full.items()
+            for template, stack in self.primary.items()
         }
-        in_full = {template: stack for template, stack in left.items() if stack}
-        return replace(self, in_full=in_full, canary="" if self.canary == student else self.canary)
+        primary = {template: stack for template, stack in left.items() if stack}
+        return replace(self, primary=primary, canary="" if self.canary == student else self.canary)
 
 
 @dataclass(frozen=True)
@@ -116,77 +118,81 @@ class PromotionRules:
     """People named a generator: who takes its place must be shown to teach as well."""
 
 
-def standing_after(rounds: Sequence[PastRound], rules: PromotionRules) -> Standing:
+def active_generators_after(rounds: Sequence[PastRound], rules: PromotionRules) -> ActiveGenerators:
     """Return who is in force after these rounds, which are in their order."""
-    standing = Standing()
+    active = ActiveGenerators()
     for past in rounds:
-        standing = _directed(_after(standing, past, rules), past)
-    return standing
+        active = _with_decisions_of_people(_after(active, past, rules), past)
+    return active
 
 
-def _after(standing: Standing, past: PastRound, rules: PromotionRules) -> Standing:
-    student, worse_bpb = standing.newest, past.worse_bpb or 0.0
+def _after(active: ActiveGenerators, past: PastRound, rules: PromotionRules) -> ActiveGenerators:
+    student, worse_bpb = active.newest, past.worse_bpb or 0.0
     if student and worse_bpb > rules.margin_bpb:
-        return standing.without(student).saying(
+        return active.without(student).with_notice(
             f"round {past.number}: student {short(student)} was rolled back: the model trained "
             f"with its text is {worse_bpb:.4f} bits per byte worse on development text"
         )
-    tried = _put_in_full(standing, past, rules) if standing.canary else standing
+    tried = _end_canary(active, past, rules) if active.canary else active
     return _promoted(tried, past, rules)
 
 
-def _put_in_full(standing: Standing, past: PastRound, rules: PromotionRules) -> Standing:
-    student = standing.canary
+def _end_canary(
+    active: ActiveGenerators, past: PastRound, rules: PromotionRules
+) -> ActiveGenerators:
+    student = active.canary
     able = [
         kind
         for kind in rules.templates
-        if past.harvests is None or _can(student, past.harvests.get(kind, {}))
+        if past.acceptance is None or _can_write(student, past.acceptance.get(kind, {}))
     ]
-    in_full = dict(standing.in_full)
+    primary = dict(active.primary)
     for kind in able:
-        in_full[kind] = (*in_full.get(kind, ()), student)
-    entered = (*(each for each in standing.entered if each != student), student)
-    after = replace(standing, in_full=in_full, entered=entered, canary="")
+        primary[kind] = (*primary.get(kind, ()), student)
+    entered = (*(each for each in active.entered if each != student), student)
+    after = replace(active, primary=primary, entered=entered, canary="")
     what = ", ".join(able) or "no template: too few of its answers could be used"
-    return after.saying(f"round {past.number}: student {short(student)} is in force for {what}")
+    return after.with_notice(
+        f"round {past.number}: student {short(student)} is in force for {what}"
+    )
 
 
-def _can(student: str, harvests: Mapping[str, Harvest]) -> bool:
-    own = harvests.get(student)
+def _can_write(student: str, acceptance: Mapping[str, AcceptanceStats]) -> bool:
+    own = acceptance.get(student)
     if own is None or not own.samples:
         return False
-    others = [each.accepted for writer, each in harvests.items() if writer != student]
+    others = [each.accepted for writer, each in acceptance.items() if writer != student]
     least = LEAST_OF_USUAL * max(others) if others else LEAST_ACCEPTED
     return own.accepted >= least
 
 
-def _promoted(standing: Standing, past: PastRound, rules: PromotionRules) -> Standing:
+def _promoted(active: ActiveGenerators, past: PastRound, rules: PromotionRules) -> ActiveGenerators:
     if past.verdict != Decision.PROMOTE:
-        return standing
+        return active
     if rules.has_named and not past.teaches:
-        return standing.saying(
+        return active.with_notice(
             f"round {past.number}: student {short(past.candidate)} doesn't take the place of the "
             "named generator: its text wasn't shown to teach as well"
         )
-    return _on_trial(standing, past)
+    return _begin_canary(active, past)
 
 
-def _on_trial(standing: Standing, past: PastRound) -> Standing:
-    return replace(standing, canary=past.candidate).saying(
+def _begin_canary(active: ActiveGenerators, past: PastRound) -> ActiveGenerators:
+    return replace(active, canary=past.candidate).with_notice(
         f"round {past.number}: student {short(past.candidate)} was promoted, and writes "
         f"{CANARY_SHARE:.0%} of the prompts of round {past.number + 1}"
     )
 
 
-def _directed(standing: Standing, past: PastRound) -> Standing:
+def _with_decisions_of_people(active: ActiveGenerators, past: PastRound) -> ActiveGenerators:
     for student in sorted(past.dismissed):
-        if student in standing.students:
+        if student in active.students:
             reason = f"round {past.number}: student {short(student)} was rolled back by a person"
-            standing = standing.without(student).saying(reason)
+            active = active.without(student).with_notice(reason)
     if past.appointed:
         reason = f"round {past.number}: student {short(past.appointed)} was promoted by a person"
-        standing = replace(standing, canary=past.appointed).saying(reason)
-    return standing
+        active = replace(active, canary=past.appointed).with_notice(reason)
+    return active
 
 
 @dataclass(frozen=True)
@@ -198,14 +204,14 @@ class GeneratorShare:
 
 
 def writers_of(
-    template: str, standing: Standing, named: Generator | None
+    template: str, active: ActiveGenerators, named: Generator | None
 ) -> tuple[GeneratorShare, ...]:
     """Return who writes a template in the round that begins, whoever writes most first."""
-    students = standing.in_full.get(template, ())
+    students = active.primary.get(template, ())
     usual = _student(students[-1]) if students else named
-    if not standing.canary:
+    if not active.canary:
         return (GeneratorShare(usual, 1.0),) if usual is not None else ()
-    canary = GeneratorShare(_student(standing.canary), CANARY_SHARE)
+    canary = GeneratorShare(_student(active.canary), CANARY_SHARE)
     return (canary,) if usual is None else (GeneratorShare(usual, 1 - CANARY_SHARE), canary)
 
 
@@ -213,36 +219,38 @@ def _student(artifact: str) -> Generator:
     return Generator(short(artifact), artifact)
 
 
-def is_own(templates: Sequence[str], standing: Standing, named: Generator | None) -> bool:
+def is_own(templates: Sequence[str], active: ActiveGenerators, named: Generator | None) -> bool:
     """Say whether our own students write most of a round's synthetic text."""
     if named is None:
         return True
     by_others = sum(
         writer.share
         for template in templates
-        for writer in writers_of(template, standing, named)
+        for writer in writers_of(template, active, named)
         if writer.generator == named
     )
     return by_others < len(templates) / 2
 
 
-def main_generator(standing: Standing, named: Generator | None, templates: Sequence[str]) -> str:
+def main_generator(
+    active: ActiveGenerators, named: Generator | None, templates: Sequence[str]
+) -> str:
     """Return the artifact that a candidate for generating must not be worse than; may be empty.
 
     That is the named one as long as it writes anything in full; where a server does, nobody can
     score it, and the newest student stands in.
     """
-    still = named is not None and any(not standing.in_full.get(kind) for kind in templates)
+    still = named is not None and any(not active.primary.get(kind) for kind in templates)
     if still and named is not None and named.artifact:
         return named.artifact
-    return standing.newest
+    return active.newest
 
 
-def self_hosting(harvests: Harvests, named: str) -> float | None:
+def self_hosting(acceptance: AcceptanceTable, named: str) -> float | None:
     """Return the part of a round's samples that our own students wrote; None where there are none.
 
     `named` is the id of the generator that others made, or empty.
     """
-    counted = [(who, each.samples) for by in harvests.values() for who, each in by.items()]
+    counted = [(who, each.samples) for by in acceptance.values() for who, each in by.items()]
     total = sum(samples for _, samples in counted)
     return sum(samples for who, samples in counted if who != named) / total if total else None

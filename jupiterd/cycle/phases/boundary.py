@@ -63,7 +63,7 @@ def _done(view: RoundView) -> set[Phase]:
         for phase in Phase
         if any(name.startswith(_beginning(view.round, phase)) for name in view.completed)
     }
-    return found | ({Phase.TRAIN} if view.trained is not None else set())
+    return found | ({Phase.TRAIN} if view.candidate is not None else set())
 
 
 def _beginning(round_number: int, phase: Phase) -> str:

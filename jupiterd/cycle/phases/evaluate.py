@@ -35,7 +35,7 @@ def evaluate(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[Wo
 
     Also the control: whether the round's synthetic text helps small students.
     """
-    if view.trained is None:
+    if view.candidate is None:
         raise Bug("a round is evaluated before it is trained")
     pieces = range(EVALUATION_PIECES)
     scored = (_scoring(view, domain, piece, piece, [GATE, DEV]) for piece in pieces)
@@ -70,12 +70,12 @@ def _scoring(
         # stands for the generator where there is none, that says nothing and takes half the time.
         params["has_gaps"] = bool(generator_in_force(view, domain))
     inputs = {
-        "model": ArtifactId(view.trained or ""),
+        "model": ArtifactId(view.candidate or ""),
         "kept": view.completed[uniting(view)].outputs["kept"],
         **held_out(view, domain),
         **_contestants(view, domain),
     }
-    name = item_id(view.round, Phase.EVALUATE, number, view.trained or "")
+    name = item_id(view.round, Phase.EVALUATE, number, view.candidate or "")
     return WorkItem(name, Phase.EVALUATE, "evaluate", params, inputs)
 
 
@@ -99,4 +99,4 @@ def incumbent(view: RoundView) -> str:
 
 def generator_in_force(view: RoundView, domain: "Domain") -> str:
     """Return the model that the candidate must not be worse than, or nothing."""
-    return main_generator(view.standing, view.of_others, domain.generation.kinds)
+    return main_generator(view.standing, view.named_generator, domain.generation.kinds)

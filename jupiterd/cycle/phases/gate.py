@@ -56,7 +56,7 @@ def _with_what_follows(
 
 
 def _vault(view: RoundView) -> dict[str, ArtifactId]:
-    seen = item_id(view.round, Phase.EVALUATE, EVALUATION_PIECES, view.trained or "")
+    seen = item_id(view.round, Phase.EVALUATE, EVALUATION_PIECES, view.candidate or "")
     return {"vault.0": view.completed[seen].outputs["scores"]}
 
 
@@ -65,7 +65,7 @@ def _judging(
 ) -> WorkItem:
     scores = {
         f"scores.{piece}": view.completed[
-            item_id(view.round, Phase.EVALUATE, piece, view.trained or "")
+            item_id(view.round, Phase.EVALUATE, piece, view.candidate or "")
         ].outputs["scores"]
         for piece in range(EVALUATION_PIECES)
     }
@@ -82,7 +82,7 @@ def _judging(
         "look": view.looks + 1,
         "cycle": view.cycle,
         "seed": view.seed,
-        "candidate": view.trained,
+        "candidate": view.candidate,
         "incumbent": incumbent(view),
         "generator": generator_in_force(view, domain),
         "round": view.round,
@@ -97,7 +97,7 @@ def _judging(
         params["base"] = view.base
     if judge := judge_params(view, was_due=number != FIRST):
         params["judge"] = judge
-    name = item_id(view.round, Phase.GATE, number, view.trained or "")
+    name = item_id(view.round, Phase.GATE, number, view.candidate or "")
     return WorkItem(name, Phase.GATE, "gate", params, scores)
 
 

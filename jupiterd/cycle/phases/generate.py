@@ -31,7 +31,8 @@ def generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[W
 
 def _pieces(view: RoundView, domain: "Domain") -> tuple[QuotaPart, ...]:
     return pieces_of(
-        domain.generation.templates, lambda kind: writers_of(kind, view.standing, view.of_others)
+        domain.generation.templates,
+        lambda kind: writers_of(kind, view.standing, view.named_generator),
     )
 
 
@@ -85,7 +86,7 @@ def _order(view: RoundView, round_number: int) -> str:
 
     What is written again is another text: the same request would bring the same answer.
     """
-    order, attempt = f"{view.seed}/{round_number}", view.attempts.get(round_number, 0)
+    order, attempt = f"{view.seed}/{round_number}", view.generation_redos.get(round_number, 0)
     return f"{order}/{attempt}" if attempt else order
 
 

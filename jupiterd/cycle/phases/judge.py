@@ -52,7 +52,7 @@ def judge_items(view: RoundView, domain: "Domain") -> list[WorkItem]:
 
 def is_due(view: RoundView) -> bool:
     """Say whether a judge's word is all that is left, and there is somebody to compare with."""
-    first = view.completed.get(item_id(view.round, Phase.GATE, 0, view.trained or ""))
+    first = view.completed.get(item_id(view.round, Phase.GATE, 0, view.candidate or ""))
     is_tied = first is not None and first.summary.get("tied") is True
     return is_tied and view.judge is not None and not _incomparable(view)
 
@@ -89,7 +89,7 @@ def _why_not(view: RoundView) -> str:
 def _incomparable(view: RoundView) -> str:
     if not view.student:
         return "there is no last student to compare its answers with"
-    is_student = view.judge is not None and view.judge.artifact in {view.trained, view.student}
+    is_student = view.judge is not None and view.judge.artifact in {view.candidate, view.student}
     return "the judge is one of the two students" if is_student else ""
 
 
@@ -98,7 +98,7 @@ def _has_pairs(written: WorkResult) -> bool:
 
 
 def _id(view: RoundView, what: str) -> str:
-    return f"r{view.round}/{Phase.GATE}/{JUDGE}/{what}/{short(view.trained or '')}"
+    return f"r{view.round}/{Phase.GATE}/{JUDGE}/{what}/{short(view.candidate or '')}"
 
 
 def _writing(view: RoundView, domain: "Domain") -> WorkItem:
@@ -116,7 +116,7 @@ def _writing(view: RoundView, domain: "Domain") -> WorkItem:
         "limits": domain.evaluation.model_dump(mode="json"),
     }
     inputs = {
-        "model": ArtifactId(view.trained or ""),
+        "model": ArtifactId(view.candidate or ""),
         "incumbent": ArtifactId(view.student),
         **held_out(view, domain),
     }

@@ -37,7 +37,7 @@ def verdict_item(round_number: int, candidate: str, completed: Container[str] = 
 
 def verdict_before_last(view: RoundView) -> WorkResult | None:
     """Return what the gate says of this candidate before it is told of vault and students."""
-    names = (item_id(view.round, Phase.GATE, n, view.trained or "") for n in (WITH_JUDGE, FIRST))
+    names = (item_id(view.round, Phase.GATE, n, view.candidate or "") for n in (WITH_JUDGE, FIRST))
     return next((view.completed[name] for name in names if name in view.completed), None)
 
 
@@ -47,7 +47,7 @@ def is_shown_the_vault(view: RoundView, domain: "Domain") -> bool:
     That is so for every fifth candidate that would be promoted: seldom enough to keep the vault
     secret, and often enough to notice that the gate's text was over-fitted.
     """
-    if not _was_won(view, view.round, view.trained or "") or not has_vault(view, domain):
+    if not _was_won(view, view.round, view.candidate or "") or not has_vault(view, domain):
         return False
     before = sum(_was_won(view, number) for number in range(1, view.round))
     return (before + 1) % VAULT_EVERY == 0

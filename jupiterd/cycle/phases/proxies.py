@@ -57,7 +57,7 @@ def proxies_in(view: RoundView, domain: "Domain", shape: "ModelShape") -> "Proxi
 
 def synthetic_share(view: RoundView, domain: "Domain") -> SyntheticShare:
     """Return how much of this round's text may be synthetic, as the controls before it decided."""
-    ours = is_own(domain.generation.kinds, view.standing, view.of_others)
+    ours = is_own(domain.generation.kinds, view.standing, view.named_generator)
     start = share_cap(domain.mix_ratio.synthetic_share, is_own=ours)
     controls: list[ControlResult] = []
     for number in range(1, view.round):
@@ -152,7 +152,7 @@ def runs_of_round(view: RoundView, domain: "Domain", *, last: bool) -> dict[str,
     """
     found = _student_ids(view.completed, view.round, Phase.EVALUATE)
     if last and not _untrained(view, domain):
-        found += _student_ids(view.completed, view.round, Phase.GATE, view.trained or "")
+        found += _student_ids(view.completed, view.round, Phase.GATE, view.candidate or "")
     return {
         f"{PROXIES}.{number}": view.completed[item].outputs["run"]
         for number, item in enumerate(found)
@@ -228,7 +228,7 @@ def _home(view: RoundView, domain: "Domain") -> Phase:
 
 def _id(view: RoundView, phase: Phase, what: str) -> str:
     name = f"r{view.round}/{phase}/{PROXIES}/{what}"
-    return f"{name}/{short(view.trained or '')}" if phase is Phase.GATE else name
+    return f"{name}/{short(view.candidate or '')}" if phase is Phase.GATE else name
 
 
 def _arm_id(view: RoundView, domain: "Domain", arm: Arm) -> str:
@@ -243,7 +243,7 @@ def _phase_of(view: RoundView, domain: "Domain", arm: Arm) -> Phase:
 def _named(view: RoundView, phase: Phase, what: str) -> list[str]:
     """Return the finished items of this round, and of this candidate, that are called so."""
     first = f"r{view.round}/{phase}/{PROXIES}/{what}-"
-    last = f"/{short(view.trained or '')}"
+    last = f"/{short(view.candidate or '')}"
     return sorted(n for n in view.completed if n.startswith(first) and n.endswith(last))
 
 
@@ -300,7 +300,7 @@ def _writing(view: RoundView, domain: "Domain", shape: "ModelShape") -> Iterator
         template.model_copy(update={"samples": min(template.samples, prompts)})
         for template in templates
     ]
-    artifact = ArtifactId(view.trained or "")
+    artifact = ArtifactId(view.candidate or "")
     candidate = Generator(short(artifact), artifact)
     for number, piece in enumerate(
         pieces_of(bounded, lambda _: (GeneratorShare(candidate, 1.0),), 0.0)
@@ -313,7 +313,7 @@ def _writing(view: RoundView, domain: "Domain", shape: "ModelShape") -> Iterator
 
 def _generator_in_force(view: RoundView, template: str) -> Generator | None:
     """Return who writes most of a template now; None where nobody does."""
-    writers = writers_of(template, view.standing, view.of_others)
+    writers = writers_of(template, view.standing, view.named_generator)
     return writers[0].generator if writers else None
 
 

@@ -34,14 +34,14 @@ def next_step(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[S
     for phase, items_of in _ITEMS.items():
         if is_packed and phase in _OF_DATA:
             continue
-        if phase is Phase.EVALUATE and view.trained is None:
+        if phase is Phase.EVALUATE and view.candidate is None:
             return trained_in(view.round, view.completed), "the round's sequences are packed"
         items = items_of(view, domain, shape)
         undone = tuple(item for item in items if item.id not in view.completed)
         if undone:
             step = RunItems(phase, undone, len(items))
             return step, f"{len(undone)} of {len(items)} items are open"
-    judged = verdict_item(view.round, view.trained or "", view.completed)
+    judged = verdict_item(view.round, view.candidate or "", view.completed)
     return CloseRound(view.completed[judged]), "the gate has decided"
 
 

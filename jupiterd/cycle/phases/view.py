@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.cycle.domain.generator import Generator
-from jupiterd.cycle.generation.promotion import Standing
+from jupiterd.cycle.generation.promotion import ActiveGenerators
 from jupiterd.ids import ArtifactId, CycleId, short
 
 
@@ -22,7 +22,7 @@ class RoundView:
     started_at: str
     completed: Mapping[str, WorkResult]
     """Item id -> result, over all rounds of the cycle: ids carry the round."""
-    trained: ArtifactId | None
+    candidate: ArtifactId | None
     """The round's final checkpoint, once training is done."""
     looks: int
     """How often a candidate has been shown the holdout before this round."""
@@ -30,7 +30,7 @@ class RoundView:
     """Artifact id of the last student that was shown to be better than the one before; or empty."""
     purged: frozenset[str] = frozenset()
     """Sources of which nothing is used any more, nor anything that was made from it."""
-    of_others: Generator | None = None
+    named_generator: Generator | None = None
     """The generator that people named, or None."""
     rounds: int = 1
     """How many the cycle has."""
@@ -39,9 +39,9 @@ class RoundView:
     """
     base: str = ""
     """That model, where it is to be beaten in every round; empty in cycles of older builds."""
-    standing: Standing = field(default_factory=Standing)
+    standing: ActiveGenerators = field(default_factory=ActiveGenerators)
     """The students in force as generators."""
-    attempts: Mapping[int, int] = field(default_factory=dict[int, int])
+    generation_redos: Mapping[int, int] = field(default_factory=dict[int, int])
     """Round -> how often its generating has begun anew, where it has."""
     loss_on: str = ""
     """What the loss counts of generated questions and answers, `answers` or `all`, where the first

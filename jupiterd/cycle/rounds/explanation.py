@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupiterd.cycle.gate.baseline import Baseline
-from jupiterd.cycle.gate.decision import Decision, Outcome, Question
+from jupiterd.cycle.gate.decision import AnswerOutcome, Decision, Question
 from jupiterd.cycle.gate.proxy import ALPHA, Arm
 from jupiterd.cycle.gate.tie_break import LEAST_RIGHT, TRIAL_ALPHA
 from jupiterd.cycle.rounds.round_course import RoundCourse, short_training_lines
@@ -140,8 +140,8 @@ def _setting(document: Document) -> Iterator[str]:
 
 def _answer_text(question: Question, answer: Document, document: Document) -> Iterator[str]:
     yield f"{_sentence(answer['reason'])}."
-    if answer["outcome"] in {Outcome.NOT_ASKED, Outcome.NOT_RUN}:
-        if question is Question.TEACHES and answer["outcome"] == Outcome.NOT_RUN:
+    if answer["outcome"] in {AnswerOutcome.NOT_ASKED, AnswerOutcome.NOT_RUN}:
+        if question is Question.TEACHES and answer["outcome"] == AnswerOutcome.NOT_RUN:
             yield "Nobody is held up by that."
         return
     yield from _NUMBERS[question](document)

@@ -18,8 +18,8 @@ from jupiterd.cluster.values.bounds import is_bounded
 from jupiterd.daemon.api.border import Context, MemberGuard
 from jupiterd.daemon.api.hello_calls import HelloCalls
 from jupiterd.daemon.api.join_calls import JoinCalls
-from jupiterd.daemon.executor.gang_holder import GangHolder
 from jupiterd.daemon.executor.gang_stores import GangStores
+from jupiterd.daemon.executor.order_executor import OrderExecutor
 from jupiterd.daemon.executor.preflight_listener import PreflightListener
 from jupiterd.daemon.ledger.anti_entropy import AntiEntropy
 from jupiterd.daemon.ledger.replica import Replica
@@ -91,7 +91,7 @@ class ExecutesCommands(Protocol):
 class WorkParts:
     """What does work for the leader, and for those who give commands elsewhere."""
 
-    gang_holder: GangHolder
+    order_executor: OrderExecutor
     stores: GangStores
     commands: ExecutesCommands
 
@@ -304,7 +304,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     ) -> peer_pb2.PrepareRanksReply:
         """Say whether a gang's ranks may run here just now."""
         await self._border.leader(context)
-        return await self._work.gang_holder.prepare(request)
+        return await self._work.order_executor.prepare(request)
 
     async def TryLinks(
         self, request: peer_pb2.TryLinksRequest, context: Context
@@ -320,7 +320,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """Do a piece of work; it ends with the stream, but for a gang's."""
         leader = await self._border.leader(context, request.term)
         try:
-            work = self._work.gang_holder.run(leader, WorkOrder.from_proto(request))
+            work = self._work.order_executor.run(leader, WorkOrder.from_proto(request))
             async with aclosing(work) as events:
                 async for event in events:
                     yield to_proto(event)
@@ -343,10 +343,10 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """End what a gang does here."""
         leader = await self._border.leader(context, request.term)
         if request.after_step:
-            await self._work.gang_holder.stop_after_step(leader, request.term, request.attempt)
+            await self._work.order_executor.stop_after_step(leader, request.term, request.attempt)
             return peer_pb2.EndAttemptReply()
         save = SaveRequest.from_proto(request)
-        stored = await self._work.gang_holder.end(leader, request.term, request.attempt, save)
+        stored = await self._work.order_executor.end(leader, request.term, request.attempt, save)
         return peer_pb2.EndAttemptReply(
             kept=None if stored is None else checkpoint_to_proto(stored)
         )

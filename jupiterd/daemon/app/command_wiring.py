@@ -15,7 +15,7 @@ from jupiterd.daemon.artifacts.shipped_folders import ShippedFolders
 from jupiterd.daemon.catalog.hub_fetches import HubFetches
 from jupiterd.daemon.commands.cluster_file_policy import ClusterFilePolicy, OwnMachine
 from jupiterd.daemon.commands.cluster_merge import ClusterMerge, Contacts, OwnCluster
-from jupiterd.daemon.commands.commands import Commands, Lead
+from jupiterd.daemon.commands.commands import Commands, LeaderAccess
 from jupiterd.daemon.commands.verb import Verb
 from jupiterd.daemon.executor.worker_runner import WorkerRunner
 from jupiterd.daemon.leader.term import Term
@@ -120,16 +120,16 @@ def file_policy_of(daemon: Ordered) -> ClusterFilePolicy:
 
 def commands_of(daemon: Ordered, table: Callable[[], Mapping[str, Verb]]) -> Commands:
     """Return what carries out a daemon's commands; the table is made at the first of them."""
-    return Commands(table, daemon.replica, lead_of(daemon))
+    return Commands(table, daemon.replica, leader_access_of(daemon))
 
 
-def lead_of(daemon: Ordered) -> Lead:
+def leader_access_of(daemon: Ordered) -> LeaderAccess:
     """Return how a daemon finds its leader."""
 
     async def demand(verb: str) -> None:
         await daemon.hand_over.demand(verb, daemon.commands.execute)
 
-    return Lead(
+    return LeaderAccess(
         node=daemon.identity.node_id,
         services=lambda: daemon.leading,
         leader=partial(_leader_of, daemon),

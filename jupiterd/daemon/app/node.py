@@ -58,7 +58,7 @@ class Node(Parts):
         self.ready.set()
         await self.stopping.wait()
         await self.stopping.leave(
-            self.settings.name, self.gang_holder, self.replica, self.heartbeats
+            self.settings.name, self.order_executor, self.replica, self.heartbeats
         )
         await discovery.close()
 

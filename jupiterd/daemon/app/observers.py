@@ -113,7 +113,7 @@ def _alerts(daemon: Observed, health: HealthView) -> AlertWatch:
     def report_over(keys: Sequence[str]) -> Awaitable[dict[str, Any]]:
         return daemon.commands.execute("alarm.over", {"keys": keys})
 
-    refused = RefusedHere(runner.knocks, crowding, runner.offered)
+    refused = RefusedHere(runner.refused_connections, crowding, runner.offered)
     return AlertWatch(daemon.local_view, health, daemon.replica, daemon.peers, refused, report_over)
 
 

@@ -23,21 +23,25 @@ async def follow_ledger(node: "Parts") -> None:
         node.heartbeats.roster_changed()
         if node.is_removed:
             node.heartbeats.resign()
-            await node.gang_holder.end_all(RefusedError("this node was removed from the cluster"))
+            await node.order_executor.end_all(
+                RefusedError("this node was removed from the cluster")
+            )
         else:  # a removal may turn out not to count
             node.heartbeats.reinstate()
         await _unlink_removed_members(node)
-        await node.gang_holder.end_closed(_closed_attempts(node))
+        await node.order_executor.end_closed(_closed_attempts(node))
         is_idle = is_idle_after(node.replica.state)
         kinds = warm.wanted_kinds(node.replica.state)
-        node.worker_runner.spares.want(kinds, ends_others_now=is_idle)
+        node.worker_runner.warm_pool.want(kinds, ends_others_now=is_idle)
         if not is_idle:
             await term_duties.get_ready()
 
 
 def is_idle_after(state: State) -> bool:
     """Say whether no attempt is to come, and none is being ended: its ranks keep their state."""
-    return all(cycle.finished and not cycle.open_attempts for cycle in state.cycles.values())
+    return all(
+        cycle.has_nothing_to_do and not cycle.open_attempts for cycle in state.cycles.values()
+    )
 
 
 def _closed_attempts(node: "Parts") -> set[tuple[str, int]]:

@@ -74,7 +74,7 @@ def _peer_service(node: "Parts") -> PeerService:
             node.link_measurement,
             node.preflight_listener,
         ),
-        WorkParts(node.gang_holder, node.worker_runner.stores, node.commands),
+        WorkParts(node.order_executor, node.worker_runner.stores, node.commands),
         ReportParts(partial(_trace, node), node.observers.own_report.to_plain, node.curves.of_run),
     )
 

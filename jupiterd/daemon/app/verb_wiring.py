@@ -14,9 +14,9 @@ from jupiterd.daemon.catalog.model_import import ModelImport
 from jupiterd.daemon.commands.alarm_commands import AlarmView
 from jupiterd.daemon.commands.cluster_leave import Leaving, leave
 from jupiterd.daemon.commands.cycle_lifecycle import running_cycle
-from jupiterd.daemon.commands.preparations import Machine, Preparations
+from jupiterd.daemon.commands.preparations import LocalPreparations, Machine
 from jupiterd.daemon.commands.verb import Answer, Verb
-from jupiterd.daemon.commands.verb_table import Doers, verb_table
+from jupiterd.daemon.commands.verb_table import CommandHandlers, verb_table
 from jupiterd.daemon.cycles.generator_trial import try_generator
 from jupiterd.daemon.executor.named_paths import named_paths
 from jupiterd.daemon.leader.term_services import TermServices
@@ -32,8 +32,8 @@ from jupiterd.protocol.commands.member_commands import HandOverLead, LeaveCluste
 
 def table_of(daemon: Ordered) -> Mapping[str, Verb]:
     """Return every verb with what of a daemon carries it out."""
-    before = Preparations(machine_of(daemon), daemon.file_policy, alarms_of(daemon))
-    return verb_table(_doers_of(daemon), before)
+    preparations = LocalPreparations(machine_of(daemon), daemon.file_policy, alarms_of(daemon))
+    return verb_table(_handlers_of(daemon), preparations)
 
 
 def alarms_of(daemon: Ordered) -> AlarmView:
@@ -45,7 +45,7 @@ def alarms_of(daemon: Ordered) -> AlarmView:
     )
 
 
-def _doers_of(daemon: Ordered) -> Doers:
+def _handlers_of(daemon: Ordered) -> CommandHandlers:
     checks, fetches = AllreduceCheck(), daemon.hub_fetches
 
     async def note_fetch(command: NoteFetch) -> Answer:
@@ -68,12 +68,12 @@ def _doers_of(daemon: Ordered) -> Doers:
     async def attempt(services: TermServices, command: TryGenerator) -> Answer:
         return await try_generator(services.placement, services.calls, command.to_plain())
 
-    return Doers(
+    return CommandHandlers(
         check_links=daemon.link_measurement.check,
         note_fetch=note_fetch,
         prepare_launch=daemon.script_placement.prepare,
         ship_folder=partial(ship_folder, daemon.shipped, daemon.peers),
-        note_knocks=partial(note_knocks, daemon.worker_runner.knocks),
+        note_knocks=partial(note_knocks, daemon.worker_runner.refused_connections),
         leave_cluster=leave_cluster,
         hand_over=hand_over,
         merge_cluster=daemon.cluster_merge.merge,

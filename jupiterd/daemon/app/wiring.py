@@ -22,7 +22,7 @@ from jupiterd.daemon.commands.verb import Verb
 from jupiterd.daemon.cycles.leadership import Leadership
 from jupiterd.daemon.cycles.term_duties import Founding
 from jupiterd.daemon.executor.dispatcher import Dispatcher
-from jupiterd.daemon.executor.gang_holder import GangHolder
+from jupiterd.daemon.executor.order_executor import OrderExecutor
 from jupiterd.daemon.executor.preflight_listener import PreflightListener
 from jupiterd.daemon.executor.worker_runner import WorkerRunner
 from jupiterd.daemon.leader.admissions import Admissions
@@ -112,14 +112,14 @@ class Parts:
             self.heartbeats.alive,
             group,
             pace_of(settings),
-            lambda: self.gang_holder.has_gang,
+            lambda: self.order_executor.has_gang,
         )
         self.exports, self.curves = ModelExports(state_dir.runs), CurveFiles(state_dir.curves)
         self.shipped = ShippedFolders(state_dir, self.artifact_cache)
         self.worker_runner = WorkerRunner(
             state_dir, self.artifact_cache, self.replica, group, settings, self.hardware
         )
-        self.gang_holder = GangHolder(
+        self.order_executor = OrderExecutor(
             self.worker_runner, Fencing(self.file, self.heartbeats.ask_for_term), group
         )
 
@@ -140,7 +140,7 @@ class Parts:
             self.state_dir.root,
             self.replica,
             self.peers,
-            self.worker_runner.knocks,
+            self.worker_runner.refused_connections,
         )
         self.readiness = Readiness(self.settings, self.hardware)
         self.script_placement = ScriptPlacement(
@@ -261,7 +261,7 @@ class Parts:
             self.local_view.hardware_of,
         )
         placement = Placement(machines, replica, self.file_policy.roles)
-        dispatcher = Dispatcher(own, self.gang_holder, self.peers)
+        dispatcher = Dispatcher(own, self.order_executor, self.peers)
         return TermServices(
             term=term,
             board=ProgressBoard(self.local_view.phases_before()),

@@ -55,7 +55,7 @@ def find_data(state: State, wanted: str) -> tuple[DataRequested, WorkCompleted]:
         raise ConflictError(
             f"the data set {requested.name} was never made: {run.failed.message}", run.failed.hint
         )
-    if run.finished:
+    if run.has_nothing_to_do:
         again = "jupiterctl data prepare with the same name makes it"
         raise ConflictError(f"the data set {requested.name} was stopped before it was made", again)
     raise ConflictError(f"the data set {requested.name} isn't ready yet", LIST)

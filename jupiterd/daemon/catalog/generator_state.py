@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cycle.domain.generator import generator_from
-from jupiterd.cycle.generation.promotion import Standing, self_hosting, writers_of
-from jupiterd.daemon.catalog.round_history import harvests_in, standing_of
+from jupiterd.cycle.generation.promotion import ActiveGenerators, self_hosting, writers_of
+from jupiterd.daemon.catalog.round_history import acceptance_in, active_generators_of
 from jupiterd.errors import JupiterError
 
 if TYPE_CHECKING:  # its models take 8 MB, idle or not
@@ -25,7 +25,7 @@ def generation_document(cycle: CycleState) -> dict[str, Any]:
     if (domain := domain_of(cycle)) is None or cycle.started is None:
         return nothing
     named = generator_from(cycle.started.generator)
-    standing = standing_of(cycle, domain)
+    standing = active_generators_of(cycle, domain)
     rows = [
         {
             "template": kind,
@@ -47,12 +47,14 @@ def generation_document(cycle: CycleState) -> dict[str, Any]:
     }
 
 
-def standing_before(cycle: CycleState, number: int) -> Standing:
+def active_generators_before(cycle: CycleState, number: int) -> ActiveGenerators:
     """Return which students were in force when a round began."""
     domain = domain_of(cycle)
     if domain is None:
-        return Standing()
-    return standing_of(cycle, domain, [each for each in cycle.rounds if each.round < number])
+        return ActiveGenerators()
+    return active_generators_of(
+        cycle, domain, [each for each in cycle.rounds if each.round < number]
+    )
 
 
 def domain_of(cycle: CycleState) -> "Domain | None":
@@ -82,7 +84,7 @@ def _last_share(cycle: CycleState, named: str) -> tuple[int | None, float | None
     """Return the last round that has synthetic text of its own, and our students' part of it."""
     numbers = {number for number, _ in cycle.completed}
     for number in sorted(numbers, reverse=True):
-        share = self_hosting(harvests_in(cycle, number), named)
+        share = self_hosting(acceptance_in(cycle, number), named)
         if share is not None:
             return number, share
     return None, None

@@ -70,7 +70,7 @@ def audit_round(run: CycleState, round_number: int, seq_len: int) -> IslandRound
     """Return what is proved of a round whose islands have taken an outer step."""
     line = [*run.outer_branch(round_number).values()]
     proved = audit_outer_branch([*map(order_of, line)], seq_len)
-    checkpoints = (fact for fact in run.branch() if isinstance(fact, CheckpointCommitted))
+    checkpoints = (fact for fact in run.canonical_branch() if isinstance(fact, CheckpointCommitted))
     finals = [fact for fact in checkpoints if fact.round == round_number]
     differences = (_difference(fact, line[0], proved) for fact in finals)
     manifest = run.manifests.get(round_number)

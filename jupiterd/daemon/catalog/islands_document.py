@@ -67,4 +67,4 @@ def _state(run: CycleState, island: CycleState, started: TrainingStarted) -> str
         return FAILED
     if is_trained(island) or is_trained_in(run, started.parent_round):
         return DONE
-    return STOPPED if island.finished else WAITING
+    return STOPPED if island.has_nothing_to_do else WAITING

@@ -152,7 +152,9 @@ def _candidate(
 
 def _trained(run: CycleState) -> Iterator[KnownModel]:
     last = run.last_checkpoint(1)
-    if last is None or not (last.is_final or run.finished):  # one that was stopped has its last
+    if last is None or not (
+        last.is_final or run.has_nothing_to_do
+    ):  # one that was stopped has its last
         return
     scored = run.completed.get((1, evaluation_id(last.artifact)))
     val_bpb = None if scored is None else scored.summary.get("val_bpb")

@@ -24,7 +24,7 @@ from jupiterd.cycle.rounds.phase_summary import summarise, total_counts
 from jupiterd.cycle.runs.run_phases import HELD_OUT
 from jupiterd.daemon.catalog.effective_work import work_that_counts
 from jupiterd.daemon.catalog.failed_phase import with_failed_phase
-from jupiterd.daemon.catalog.generator_state import standing_before
+from jupiterd.daemon.catalog.generator_state import active_generators_before
 from jupiterd.daemon.catalog.islands_document import Islands, outer_steps
 from jupiterd.daemon.catalog.phase_summary import elapsed_s_of, own_work, share_text, students_text
 from jupiterd.document_schema import finite
@@ -224,7 +224,7 @@ def _generator_before(cycle: CycleState, number: int) -> str:
     """Return the generator in force when a round began; one that people named counts more."""
     if cycle.started is not None and cycle.started.generator:
         return str(cycle.started.generator.get("name", "")) or "named"
-    return standing_before(cycle, number).newest
+    return active_generators_before(cycle, number).newest
 
 
 def _has_passed(cycle: CycleState, number: int, phase: Phase) -> bool:

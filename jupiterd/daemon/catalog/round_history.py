@@ -12,12 +12,12 @@ from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.domain.generator import generator_from
 from jupiterd.cycle.generation.promotion import (
-    Harvest,
-    Harvests,
+    AcceptanceStats,
+    AcceptanceTable,
+    ActiveGenerators,
     PastRound,
     PromotionRules,
-    Standing,
-    standing_after,
+    active_generators_after,
 )
 from jupiterd.cycle.runs.recorded_settings import NAMED_GENERATOR, base_of
 from jupiterd.daemon.catalog.gate_history import judged
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from jupiterd.cycle.domain.domain import Domain
 
 
-def standing_of(
+def active_generators_of(
     cycle: CycleState, domain: "Domain", rounds: Sequence[RoundCommitted] | None = None
-) -> Standing:
+) -> ActiveGenerators:
     """Return which students are in force after the rounds that are over, or after the first ones.
 
     Args:
@@ -52,30 +52,30 @@ def standing_of(
         has_named=named is not None and not is_base,
     )
     over = cycle.rounds if rounds is None else rounds
-    return standing_after([_past(cycle, each) for each in over], rules)
+    return active_generators_after([_past(cycle, each) for each in over], rules)
 
 
-def harvests_in(cycle: CycleState, round_number: int) -> Harvests:
+def acceptance_in(cycle: CycleState, round_number: int) -> AcceptanceTable:
     """Return what came of a round's prompts."""
-    found: dict[str, dict[str, Harvest]] = {}
+    found: dict[str, dict[str, AcceptanceStats]] = {}
     for done in cycle.completed_in(round_number, Phase.GENERATE).values():
         if "template" in done.summary:
             _add(found.setdefault(str(done.summary["template"]), {}), done)
     return found
 
 
-def _recorded_harvests(cycle: CycleState, round_number: int) -> Harvests | None:
+def _recorded_acceptance(cycle: CycleState, round_number: int) -> AcceptanceTable | None:
     """Return what came of a round's prompts; None where there is text, and nobody knows whose."""
-    found = harvests_in(cycle, round_number)
+    found = acceptance_in(cycle, round_number)
     generated = cycle.completed_in(round_number, Phase.GENERATE).values()
     has_text = any("samples" in done.outputs for done in generated)
     return None if has_text and not found else found
 
 
-def _add(by: dict[str, Harvest], done: WorkCompleted) -> None:
+def _add(by: dict[str, AcceptanceStats], done: WorkCompleted) -> None:
     writer = str(done.summary["generator"])
-    before = by.get(writer, Harvest(0, 0))
-    by[writer] = Harvest(
+    before = by.get(writer, AcceptanceStats(0, 0))
+    by[writer] = AcceptanceStats(
         before.prompts + int(done.counts.get("prompts", 0)),
         before.samples + int(done.counts.get("samples", 0)),
     )
@@ -91,7 +91,7 @@ def _past(cycle: CycleState, done: RoundCommitted) -> PastRound:
         verdict=done.verdict,
         teaches=bool(summary.get("teaches")),
         worse_bpb=_worse_bpb(summary),
-        harvests=_recorded_harvests(cycle, done.round),
+        acceptance=_recorded_acceptance(cycle, done.round),
         dismissed=tuple(fact.student for fact in steered if not fact.is_promoted),
         appointed=next((fact.student for fact in steered if fact.is_promoted), ""),
     )

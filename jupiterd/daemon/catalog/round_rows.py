@@ -48,7 +48,7 @@ class _Rounds:
         writer = str(named or "")
         for done in self._cycle.rounds:
             yield self._row(done, writer)
-            writer = str(named or done.promoted)
+            writer = str(named or done.newest_generator)
 
     def _row(self, done: RoundCommitted, writer: str) -> RoundRow:
         number, work = done.round, self._work[done.round]
@@ -94,7 +94,7 @@ def _trained_tokens(cycle: CycleState) -> dict[int, int]:
     found: dict[int, int] = {}
     known: dict[str, int] = {"": 0}
     last, begun = "", 0
-    for fact in cycle.branch():
+    for fact in cycle.canonical_branch():
         if isinstance(fact, CheckpointCommitted):
             if fact.round not in found:
                 opened = cycle.attempts_opened.get(fact.attempt)

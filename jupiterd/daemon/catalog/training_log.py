@@ -29,7 +29,7 @@ def _round(
 ) -> dict[str, Any]:
     checkpoints = [
         fact
-        for fact in run.branch()
+        for fact in run.canonical_branch()
         if isinstance(fact, CheckpointCommitted) and fact.round == number
     ]
     own = [row for row in phases if row["round"] == number]

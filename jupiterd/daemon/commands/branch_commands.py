@@ -45,7 +45,7 @@ def _stopped_cycle(state: State, cycle_id: CycleId) -> CycleState:
     cycle = state.cycles.get(cycle_id)
     if cycle is None:
         raise NotFoundError(f"no cycle is called {cycle_id}", "jupiterctl cluster branches")
-    if not cycle.finished:
+    if not cycle.has_nothing_to_do:
         raise ConflictError(
             f"cycle {short(cycle_id)} is running on the line that counts now",
             f"stop it first: jupiterctl cycle stop {short(cycle_id)}",

@@ -21,7 +21,7 @@ from jupiterd.cluster.facts.facts import (
     PairingWindowSet,
 )
 from jupiterd.cluster.ledger.cycle_state import RUNNING
-from jupiterd.cluster.ledger.entry import Writer, compose, parse, seal
+from jupiterd.cluster.ledger.entry import EntryWriter, compose, parse, seal
 from jupiterd.cluster.ledger.island_runs import is_whole
 from jupiterd.cluster.ledger.ledger import Ledger
 from jupiterd.cluster.membership.admission import Summary
@@ -85,7 +85,10 @@ def founded_by(identity: Identity, label: str, name: str, before: Ledger) -> Fet
     """Return the ledger of a new cluster, of this node alone, with all work of another one."""
     ledger = Ledger(ClusterId(secrets.token_hex(16)))
     fetched = FetchedSnapshot(ledger, identity.node_id)
-    writer, term = Writer(identity.node_id, secrets.token_hex(8)), max(1, before.highest_term())
+    writer, term = (
+        EntryWriter(identity.node_id, secrets.token_hex(8)),
+        max(1, before.highest_term()),
+    )
     own = NodeAdmitted(identity.node_id, name, identity.certificate_pem, "it founded the cluster")
     first = [
         ClusterFounded(label),
@@ -99,7 +102,7 @@ def founded_by(identity: Identity, label: str, name: str, before: Ledger) -> Fet
 
 
 def _written(
-    identity: Identity, ledger: Ledger, writer: Writer, term: int, facts: Sequence[Fact]
+    identity: Identity, ledger: Ledger, writer: EntryWriter, term: int, facts: Sequence[Fact]
 ) -> bytes:
     index, previous = ledger.chain_end(writer)
     body = compose(ledger.cluster, term, writer, index, previous, facts)
@@ -111,7 +114,7 @@ def _written(
 def _check_that_nothing_runs(state: "State") -> None:
     """Raise ConflictError where something does: two clusters would go on with it."""
     for cycle in state.cycles.values():
-        if cycle.begun is None or cycle.finished or not is_whole(cycle):
+        if cycle.begun is None or cycle.has_nothing_to_do or not is_whole(cycle):
             continue
         if cycle.wanted == RUNNING:
             raise ConflictError(

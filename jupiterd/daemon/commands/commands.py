@@ -33,8 +33,8 @@ FORWARD_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
-class Lead:
-    """Who leads the cluster of this node, and what is asked of it."""
+class LeaderAccess:
+    """How a node reaches the leader of its cluster, itself or another node."""
 
     node: NodeId
     """This node."""
@@ -54,10 +54,10 @@ class Commands:
     """Carries out commands, here or at the leader's."""
 
     def __init__(
-        self, table: Callable[[], Mapping[str, Verb]], replica: Replica, lead: Lead
+        self, table: Callable[[], Mapping[str, Verb]], replica: Replica, leader_access: LeaderAccess
     ) -> None:
         """`table` makes the table of verbs, at the first command: it takes memory."""
-        self._make_table, self._replica, self._lead = table, replica, lead
+        self._make_table, self._replica, self._leader_access = table, replica, leader_access
         self._one_at_a_time = asyncio.Lock()
 
     @cached_property
@@ -91,15 +91,15 @@ class Commands:
             arguments = await self._ready(row, arguments)
             if row.where is Where.LOCAL:
                 return _answer(await row.carry_out(None, row.request.read(arguments)))
-        if self._lead.services() is not None:
+        if self._leader_access.services() is not None:
             return await self.execute_here(verb, arguments)
         longest_s = None if row is None else row.longest_s
         return await self._ask_leader(verb, arguments, longest_s or FORWARD_TIMEOUT_S)
 
     async def _check_allowed(self, verb: str, arguments: PlainMap) -> None:
-        own, is_heard = self._lead.node, self._lead.is_heard()
+        own, is_heard = self._leader_access.node, self._leader_access.is_heard()
         check_verb(self._replica.state, own, verb, arguments, is_heard=is_heard)
-        await self._lead.demand_trusted(verb)
+        await self._leader_access.demand_trusted(verb)
 
     async def _ready(self, row: Verb, arguments: PlainMap) -> PlainMap:
         """Return a command's fields with what this machine adds to them."""
@@ -109,7 +109,7 @@ class Commands:
         return row.request.unknown_fields(arguments) | command.to_plain()
 
     async def _ask_leader(self, verb: str, arguments: PlainMap, timeout_s: float) -> dict[str, Any]:
-        peer = self._lead.leader()
+        peer = self._leader_access.leader()
         if peer is None:
             raise NoLeaderError("nobody leads the cluster just now")
         request = peer_pb2.CommandRequest(verb=verb, arguments_json=json.dumps(dict(arguments)))
@@ -129,11 +129,11 @@ class Commands:
 
         asked_at: the member on whose machine somebody gave it; None: here
         """
-        self._lead.check_awake()
-        services = self._lead.services()
+        self._leader_access.check_awake()
+        services = self._leader_access.services()
         if services is None:
             raise NoLeaderError("this node doesn't lead")
-        arguments, own = plain_map_of(verb, given), self._lead.node
+        arguments, own = plain_map_of(verb, given), self._leader_access.node
         check_verb(self._replica.state, asked_at or own, verb, arguments)
         if verb != HandOverLead.VERB:  # which is given to a leader that may do nothing else
             check_verb(self._replica.state, own, verb, arguments)

@@ -196,7 +196,7 @@ def running_cycle(cycles: Iterable[CycleState], wanted: str = "") -> CycleState 
     running = (
         cycle
         for cycle in cycles
-        if cycle.started and not cycle.finished and cycle.started.cycle.startswith(wanted)
+        if cycle.started and not cycle.has_nothing_to_do and cycle.started.cycle.startswith(wanted)
     )
     return next(running, None)
 
@@ -214,7 +214,7 @@ def going_on(state: State, wanted: str) -> Begun:
     named = cycles_called(found, wanted)
     if not named:
         raise NotFoundError(f"no running cycle is called {wanted}", "jupiterctl cycle status")
-    return min(named, key=lambda pair: pair[0].finished)
+    return min(named, key=lambda pair: pair[0].has_nothing_to_do)
 
 
 def check_that_nothing_runs(state: State) -> None:

@@ -27,7 +27,7 @@ async def prepare_data(term: Term, command: PrepareData) -> dict[str, Any]:
     run = CycleId(secrets.token_hex(8))
     requested = requested_data(term.state, run, command)
     for other, fact in data_sets(term.state):
-        if fact.name == requested.name and not (other.finished and other.prepared is None):
+        if fact.name == requested.name and not (other.has_nothing_to_do and other.prepared is None):
             raise ConflictError(
                 f"there is a data set called {requested.name}", "choose another name with --name"
             )

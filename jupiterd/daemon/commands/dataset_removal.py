@@ -79,7 +79,7 @@ def _of_name(
 
 
 def _is_being_made(run: CycleState) -> bool:
-    return run.prepared is None and not run.finished
+    return run.prepared is None and not run.has_nothing_to_do
 
 
 def _trainings_on(state: State, asked: DataRequested) -> Iterator[str]:

@@ -35,7 +35,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Preparations:
+class LocalPreparations:
     """Of each command that has any."""
 
     machine: Machine

@@ -15,7 +15,7 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.catalog.generator_state import domain_of
 from jupiterd.daemon.catalog.model_catalog import CANDIDATE, model_meant, models_of
-from jupiterd.daemon.catalog.round_history import standing_of
+from jupiterd.daemon.catalog.round_history import active_generators_of
 from jupiterd.daemon.leader.term import Term
 from jupiterd.errors import ConflictError, NotFoundError, StudentOnTrialError, UsageError
 from jupiterd.ids import ArtifactId, CycleId, short
@@ -34,7 +34,7 @@ async def roll_back(term: Term, command: RollBackStudent) -> dict[str, Any]:
     for fact in _appointed(cycle):  # by people, and not in force yet
         return await _steer(term, cycle, begun.cycle, fact.student, is_promoted=False)
     domain = domain_of(cycle)
-    student = standing_of(cycle, domain).newest if domain is not None else ""
+    student = active_generators_of(cycle, domain).newest if domain is not None else ""
     if not student:
         raise ConflictError(
             f"no student of cycle {short(begun.cycle)} generates", "jupiterctl cycle status"
@@ -58,7 +58,7 @@ async def promote(term: Term, command: PromoteModel) -> dict[str, Any]:
             f"{model.name} is no model of a round that is over", "jupiterctl model list shows them"
         )
     domain = domain_of(cycle)
-    if domain is not None and model.artifact in standing_of(cycle, domain).students:
+    if domain is not None and model.artifact in active_generators_of(cycle, domain).students:
         raise ConflictError(f"{model.name} generates already", "jupiterctl cycle status")
     tried = _on_trial(cycle)
     if tried and model.artifact != tried and not command.replaces:
@@ -101,7 +101,7 @@ def _on_trial(cycle: CycleState) -> str:
         return appointed[0].student
     domain = domain_of(cycle)
     is_next = _last_round_to_generate(cycle) == cycle.rounds_committed
-    return standing_of(cycle, domain).canary if is_next and domain is not None else ""
+    return active_generators_of(cycle, domain).canary if is_next and domain is not None else ""
 
 
 def _last_round_to_generate(cycle: CycleState) -> int:
@@ -111,5 +111,5 @@ def _last_round_to_generate(cycle: CycleState) -> int:
     """
     over = cycle.rounds_committed
     begun = {fact.phase for (number, _), fact in cycle.completed.items() if number == over + 1}
-    is_open = cycle.finished and begun <= {Phase.COLLECT}
+    is_open = cycle.has_nothing_to_do and begun <= {Phase.COLLECT}
     return over if is_open else over + 1

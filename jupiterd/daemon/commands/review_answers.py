@@ -54,8 +54,8 @@ def answers(cycle: CycleState, begun: CycleStarted, command: ResumeCycle) -> lis
     if again is not None:
         number = current_round(cycle)
         phases = tuple(map(str, with_those_behind(again)))
-        attempt = cycle.steering.next_attempt(number)
-        return [*changed, PhaseRedone(begun.cycle, number, str(again), phases, attempt)]
+        redo = cycle.steering.next_redo(number)
+        return [*changed, PhaseRedone(begun.cycle, number, str(again), phases, redo)]
     return [*changed, *_approval(cycle, begun)]
 
 
@@ -72,8 +72,8 @@ def _approval(cycle: CycleState, begun: CycleStarted) -> Iterator[PhaseApproved]
         return  # it was paused in the middle of a phase
     if is_interactive(cycle, begun):
         number, phase = place
-        attempt = cycle.steering.attempt(number, str(phase))
-        yield PhaseApproved(begun.cycle, number, str(phase), attempt)
+        redo = cycle.steering.redo_of(number, str(phase))
+        yield PhaseApproved(begun.cycle, number, str(phase), redo)
 
 
 def _phase_to_redo(cycle: CycleState, begun: CycleStarted, wanted: str) -> Phase:

@@ -210,7 +210,7 @@ async def stop_training(term: Term, command: StopTraining) -> dict[str, Any]:
     Raises:
         NotFoundError: none is running, or not that one.
     """
-    running = [pair for pair in _runs(term.state) if not pair[0].finished]
+    running = [pair for pair in _runs(term.state) if not pair[0].has_nothing_to_do]
     if not running:
         stopped = next((pair for pair in _runs(term.state) if not _what_hinders(pair[0])), None)
         raise NotFoundError("no training is running", _goes_on(stopped) or BEGIN_ANEW)
@@ -247,7 +247,7 @@ async def resume_training(term: Term, command: ResumeTraining) -> dict[str, Any]
 def check_that_no_training_runs(state: State) -> None:
     """Raise ConflictError where one does: machines train one thing at a time."""
     for run, started in _runs(state):
-        if not run.finished:
+        if not run.has_nothing_to_do:
             raise ConflictError(
                 f"training {title(started.cycle, started.name)} is running already",
                 "jupiterctl train status shows it; jupiterctl train stop ends it",
@@ -257,7 +257,7 @@ def check_that_no_training_runs(state: State) -> None:
 def _check_that_nothing_trains(state: State) -> None:
     check_that_no_training_runs(state)
     for cycle in state.cycles.values():
-        if cycle.started is not None and not cycle.finished:
+        if cycle.started is not None and not cycle.has_nothing_to_do:
             raise ConflictError(
                 f"cycle {short(cycle.started.cycle)} on {cycle.started.domain} is running",
                 "jupiterctl cycle watch follows it; jupiterctl cycle stop ends it",

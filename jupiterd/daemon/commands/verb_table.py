@@ -16,7 +16,7 @@ from jupiterd.daemon.commands import (
     term_adapters,
     train_commands,
 )
-from jupiterd.daemon.commands.preparations import Preparations
+from jupiterd.daemon.commands.preparations import LocalPreparations
 from jupiterd.daemon.commands.purge_source import purge_source
 from jupiterd.daemon.commands.term_adapters import with_admissions, with_machines, with_term
 from jupiterd.daemon.commands.verb import Answer, Verb, at_leader, local, prepared
@@ -74,8 +74,8 @@ HAND_OVER_S = 10.0
 
 
 @dataclass(frozen=True)
-class Doers:
-    """Those who carry out what needs parts of this daemon."""
+class CommandHandlers:
+    """The handlers of commands that need parts of this daemon."""
 
     check_links: Callable[[CheckLinks], Awaitable[Answer]]
     note_fetch: Callable[[NoteFetch], Awaitable[Answer]]
@@ -89,22 +89,22 @@ class Doers:
     try_generator: Callable[[TermServices, TryGenerator], Awaitable[Answer]]
 
 
-def verb_table(doers: Doers, before: Preparations) -> Mapping[str, Verb]:
+def verb_table(handlers: CommandHandlers, preparations: LocalPreparations) -> Mapping[str, Verb]:
     """Return the table by the names of its verbs."""
     rows = (
-        *_membership(doers),
-        *_alarms(before),
-        *_data(before),
-        *_training(before),
-        *_cycles(before),
-        *_checks(doers),
+        *_membership(handlers),
+        *_alarms(preparations),
+        *_data(preparations),
+        *_training(preparations),
+        *_cycles(preparations),
+        *_checks(handlers),
     )
     return {row.name: row for row in rows}
 
 
-def _membership(doers: Doers) -> tuple[Verb, ...]:
+def _membership(handlers: CommandHandlers) -> tuple[Verb, ...]:
     async def hand_over(_services: TermServices, command: HandOverLead) -> Answer:
-        return await doers.hand_over(command)
+        return await handlers.hand_over(command)
 
     return (
         at_leader(OpenCluster, with_admissions(member_commands.open_window)),
@@ -116,14 +116,14 @@ def _membership(doers: Doers) -> tuple[Verb, ...]:
         at_leader(RemoveNode, with_machines(member_commands.remove_node)),
         at_leader(TrustNode, with_machines(member_commands.trust_node)),
         at_leader(PinRole, term_adapters.pin_role),
-        at_leader(MergeCluster, with_term(doers.merge_cluster)),
-        local(LeaveCluster, doers.leave_cluster),
+        at_leader(MergeCluster, with_term(handlers.merge_cluster)),
+        local(LeaveCluster, handlers.leave_cluster),
         at_leader(HandOverLead, hand_over, longest_s=HAND_OVER_S),
     )
 
 
-def _alarms(before: Preparations) -> tuple[Verb, ...]:
-    named = prepared(DismissAlarms, before.dismiss_alarms)
+def _alarms(preparations: LocalPreparations) -> tuple[Verb, ...]:
+    named = prepared(DismissAlarms, preparations.dismiss_alarms)
     return (
         at_leader(DismissFailure, with_machines(alarm_commands.dismiss)),
         at_leader(DismissAlarms, with_machines(alarm_commands.dismiss_alarms), named),
@@ -131,8 +131,8 @@ def _alarms(before: Preparations) -> tuple[Verb, ...]:
     )
 
 
-def _data(before: Preparations) -> tuple[Verb, ...]:
-    noted = prepared(PrepareData, before.prepare_data, before.try_data)
+def _data(preparations: LocalPreparations) -> tuple[Verb, ...]:
+    noted = prepared(PrepareData, preparations.prepare_data, preparations.try_data)
     return (
         at_leader(PrepareData, with_term(data_commands.prepare_data), noted),
         at_leader(StopData, with_term(dataset_removal.stop_data)),
@@ -141,8 +141,8 @@ def _data(before: Preparations) -> tuple[Verb, ...]:
     )
 
 
-def _training(before: Preparations) -> tuple[Verb, ...]:
-    brought = prepared(StartTraining, before.start_training, before.try_training)
+def _training(preparations: LocalPreparations) -> tuple[Verb, ...]:
+    brought = prepared(StartTraining, preparations.start_training, preparations.try_training)
     start, predict = term_adapters.start_training, term_adapters.predicted_training
     return (
         at_leader(StartTraining, start, brought, predict),
@@ -151,10 +151,10 @@ def _training(before: Preparations) -> tuple[Verb, ...]:
     )
 
 
-def _cycles(before: Preparations) -> tuple[Verb, ...]:
-    brought = prepared(StartCycle, before.start_cycle, before.try_cycle)
-    planned = prepared(PlanCycle, before.plan_cycle)
-    paused = prepared(PauseCycle, before.pause_cycle)
+def _cycles(preparations: LocalPreparations) -> tuple[Verb, ...]:
+    brought = prepared(StartCycle, preparations.start_cycle, preparations.try_cycle)
+    planned = prepared(PlanCycle, preparations.plan_cycle)
+    paused = prepared(PauseCycle, preparations.pause_cycle)
     extend, predict = with_term(cycle_lifecycle.extend_cycle), term_adapters.predicted_extension
     return (
         at_leader(StartCycle, term_adapters.start_cycle, brought),
@@ -169,14 +169,14 @@ def _cycles(before: Preparations) -> tuple[Verb, ...]:
     )
 
 
-def _checks(doers: Doers) -> tuple[Verb, ...]:
-    check, attempt = doers.check_allreduce, doers.try_generator
+def _checks(handlers: CommandHandlers) -> tuple[Verb, ...]:
+    check, attempt = handlers.check_allreduce, handlers.try_generator
     return (
-        local(CheckLinks, doers.check_links),
+        local(CheckLinks, handlers.check_links),
         at_leader(CheckAllreduce, check, longest_s=allreduce_check.LONGEST_S),
         at_leader(TryGenerator, attempt, longest_s=generator_trial.TOLD_AFTER_S),
-        local(NoteFetch, doers.note_fetch),
-        local(PrepareLaunch, doers.prepare_launch),
-        local(ShipFolder, doers.ship_folder),
-        local(NoteKnocks, doers.note_knocks),
+        local(NoteFetch, handlers.note_fetch),
+        local(PrepareLaunch, handlers.prepare_launch),
+        local(ShipFolder, handlers.ship_folder),
+        local(NoteKnocks, handlers.note_knocks),
     )

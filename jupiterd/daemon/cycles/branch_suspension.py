@@ -39,7 +39,7 @@ MAX_PARKED_AT_ONCE = 64
 """Checkpoints of one line that are looked for, from its end on."""
 
 
-async def watch_lines(term: Term, board: ProgressBoard, reach: ArtifactReach) -> None:
+async def watch_branches(term: Term, board: ProgressBoard, reach: ArtifactReach) -> None:
     """Park lines and let them compete again, until cancelled."""
     absences = Absences()
     while True:
@@ -57,15 +57,15 @@ async def _try_to_settle(
     absences: Absences,
 ) -> None:
     try:
-        await take_up(term, board, reach, cycle_id, cycle)
-        await set_aside(term, board, reach, cycle_id, cycle, absences)
+        await resume_found(term, board, reach, cycle_id, cycle)
+        await suspend_missing(term, board, reach, cycle_id, cycle, absences)
     except JupiterError as error:
         if term.is_over:
             raise
         log.warning("line_not_settled", extra={"cycle": cycle_id, "reason": error.message})
 
 
-async def take_up(
+async def resume_found(
     term: Term, board: ProgressBoard, reach: ArtifactReach, cycle_id: CycleId, cycle: CycleState
 ) -> None:
     """Let lines compete again whose checkpoint has turned up."""
@@ -75,7 +75,7 @@ async def take_up(
         await _record(term, board, cycle_id, cycle, back, is_suspended=False)
 
 
-async def set_aside(
+async def suspend_missing(
     term: Term,
     board: ProgressBoard,
     reach: ArtifactReach,
@@ -105,7 +105,7 @@ def _trunk(cycle: CycleState) -> list[str]:
 
 
 def _is_at_rest(term: Term, cycle_id: CycleId, cycle: CycleState) -> bool:
-    if cycle.begun is None or cycle.finished:
+    if cycle.begun is None or cycle.has_nothing_to_do:
         return True
     islands = islands_of(term.state.cycles, cycle_id)
     return any(each.open_attempts for each in [cycle, *(island for island, _ in islands)])

@@ -20,7 +20,7 @@ from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.domain.changed_settings import with_changes
 from jupiterd.cycle.domain.domain import Domain, parse_domain
 from jupiterd.cycle.domain.generator import generator_from
-from jupiterd.cycle.generation.promotion import Standing
+from jupiterd.cycle.generation.promotion import ActiveGenerators
 from jupiterd.cycle.phases.boundary import boundary
 from jupiterd.cycle.phases.evaluate import generator_in_force
 from jupiterd.cycle.phases.generate import ahead
@@ -33,7 +33,7 @@ from jupiterd.cycle.runs.recorded_settings import base_of, loss_on
 from jupiterd.cycle.training.plan import parse_model
 from jupiterd.daemon.catalog.gate_history import last_student, looks_before
 from jupiterd.daemon.catalog.pause_facts import is_interactive, paused_now, waiting_after
-from jupiterd.daemon.catalog.round_history import standing_of
+from jupiterd.daemon.catalog.round_history import active_generators_of
 from jupiterd.daemon.cycles.collect_phase import CollectPhase, lost_in
 from jupiterd.daemon.cycles.generate_phase import GeneratePhase
 from jupiterd.daemon.cycles.judge_phase import hear_judge
@@ -160,14 +160,14 @@ class CycleDriver:
                 fact.item: WorkResult(fact.outputs, fact.counts, fact.summary)
                 for fact in cycle.completed.values()
             },
-            trained=last.artifact if last is not None and last.is_final else None,
+            candidate=last.artifact if last is not None and last.is_final else None,
             rounds=cycle.rounds_wanted,
-            standing=standing_of(cycle, self._domain),
+            standing=active_generators_of(cycle, self._domain),
             looks=looks_before(cycle, number, "" if last is None else last.artifact),
-            attempts=cycle.steering.attempts(str(Phase.GENERATE)),
+            generation_redos=cycle.steering.redos(str(Phase.GENERATE)),
             student=last_student(cycle),
             purged=self._term.purged(self._started),
-            of_others=generator_from(self._started.generator),
+            named_generator=generator_from(self._started.generator),
             first_model=str(self._started.settings.get("start_from", "")),
             base=base_of(self._started.settings),
             loss_on=loss_on(self._started.settings),
@@ -225,7 +225,7 @@ class CycleDriver:
     def _check_line(self, view: RoundView) -> None:
         """Raise BranchChangedError where another line counts by now: its work is another."""
         now = self._view()
-        if (now.round, now.trained) != (view.round, view.trained):
+        if (now.round, now.candidate) != (view.round, view.candidate):
             raise BranchChangedError(f"another line than that of round {view.round} counts by now")
 
     def _manifest(
@@ -233,7 +233,7 @@ class CycleDriver:
     ) -> tuple[ManifestFrozen, ...]:
         if item.phase is not Phase.PACK:
             return ()
-        line = self._term.cycle(self._cycle).branch()
+        line = self._term.cycle(self._cycle).canonical_branch()
         first_pack = view.completed.get(item_id(1, Phase.PACK, 0), result)
         return (
             ManifestFrozen(
@@ -246,13 +246,13 @@ class CycleDriver:
                 shards=(result.outputs["shards"],),
                 sequences=int(result.counts["sequences"]),
                 tokens=int(result.counts["tokens"]),
-                attempt=self._term.cycle(self._cycle).steering.attempt(view.round, item.phase),
+                redo=self._term.cycle(self._cycle).steering.redo_of(view.round, item.phase),
                 ranks=ranks_here(self._term, self._services.placement, self._cycle),
             ),
         )
 
     async def _close(self, view: RoundView, judged: WorkResult) -> None:
-        candidate = view.trained
+        candidate = view.candidate
         if candidate is None:
             raise Bug("a round is closed before it is trained")
         verdict = str(judged.summary["verdict"])
@@ -264,7 +264,7 @@ class CycleDriver:
         cycles = self._term.state.cycles
         over = RoundCommitted(self._cycle, view.round, candidate, verdict, "")
         cycle = cycles[self._cycle]
-        after = standing_of(cycle, self._domain, [*cycle.rounds, over])
+        after = active_generators_of(cycle, self._domain, [*cycle.rounds, over])
         await self._term.record(
             VerdictReached(
                 cycle=self._cycle,
@@ -276,14 +276,14 @@ class CycleDriver:
                 candidate=candidate,
                 generator_in_force=generator_in_force(view, self._domain),
             ),
-            replace(over, promoted=after.newest),
+            replace(over, newest_generator=after.newest),
             *self._unwritten(view, after),
             *stopped_with(cycles, self._cycle, f"round {view.round} is over"),
         )
 
-    def _unwritten(self, view: RoundView, after: Standing) -> list[PhaseRedone]:
+    def _unwritten(self, view: RoundView, after: ActiveGenerators) -> list[PhaseRedone]:
         """Return that what was written ahead counts no more, where somebody else is to write."""
         kinds = self._domain.generation.kinds
-        if not writes_otherwise(kinds, view.standing, after, view.of_others):
+        if not writes_otherwise(kinds, view.standing, after, view.named_generator):
             return []
         return anew(self._term.cycle(self._cycle), self._cycle, view.round + 1)

@@ -69,7 +69,7 @@ class GeneratePhase:
         await self._term.record(await self._done(item, check))
 
     async def _done(self, item: WorkItem, check: Callable[[], None]) -> WorkCompleted:
-        named = self._view.of_others
+        named = self._view.named_generator
         is_named = named is not None and item.params["generator"] == named.id
         if is_named and self._lost is not None:
             return done_without(self._term, self._board, self._view, item, self._lost)

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from jupiterd.daemon.cycles.term_duties import Founding, found, lead
+from jupiterd.daemon.cycles.term_duties import Founding, found_cluster, lead
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.errors import JupiterError
 
@@ -58,5 +58,5 @@ class Leadership:
 
     async def _begin_term(self, services: TermServices) -> None:
         await services.term.exchange.unite(services.machines.answering())
-        await found(services.term, self._own)
+        await found_cluster(services.term, self._own)
         await lead(services)

@@ -10,7 +10,7 @@ from jupiterd.cluster.facts.phase_facts import PhaseRedone
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.domain.generator import Generator
-from jupiterd.cycle.generation.promotion import Standing, writers_of
+from jupiterd.cycle.generation.promotion import ActiveGenerators, writers_of
 from jupiterd.cycle.phases.boundary import with_those_behind
 from jupiterd.ids import CycleId
 
@@ -24,13 +24,16 @@ def is_written_ahead(cycle: CycleState, round_number: int) -> bool:
 
 
 def writes_otherwise(
-    templates: Sequence[str], before: Standing, after: Standing, named: Generator | None
+    templates: Sequence[str],
+    before: ActiveGenerators,
+    after: ActiveGenerators,
+    named: Generator | None,
 ) -> bool:
     """Say whether somebody else than before is a template's usual writer."""
     return any(_usual(kind, before, named) != _usual(kind, after, named) for kind in templates)
 
 
-def _usual(kind: str, standing: Standing, named: Generator | None) -> Generator | None:
+def _usual(kind: str, standing: ActiveGenerators, named: Generator | None) -> Generator | None:
     writers = writers_of(kind, standing, named)
     return writers[0].generator if writers else None
 
@@ -40,5 +43,5 @@ def anew(cycle: CycleState, name: CycleId, round_number: int) -> list[PhaseRedon
     if not is_written_ahead(cycle, round_number):
         return []
     phases = tuple(map(str, with_those_behind(Phase.GENERATE)))
-    attempt = cycle.steering.next_attempt(round_number)
-    return [PhaseRedone(name, round_number, str(Phase.GENERATE), phases, attempt)]
+    redo = cycle.steering.next_redo(round_number)
+    return [PhaseRedone(name, round_number, str(Phase.GENERATE), phases, redo)]

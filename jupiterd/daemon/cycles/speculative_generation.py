@@ -90,7 +90,7 @@ class _Ahead:
         """Return who may do the next item: it mustn't slow those that train."""
         seats = [seat for seat in self._placement.seats() if seat.node not in self._busy]
         if self._waiting and is_asked_elsewhere(self._waiting[0]):
-            named = self._view.of_others
+            named = self._view.named_generator
             only_on = "" if named is None else named.node
             able = [seat.node for seat in seats if not only_on or seat.node == only_on]
             return able[: max(0, SERVER_ITEMS - len(self._busy))]

@@ -17,12 +17,12 @@ from jupiterd.cluster.facts.facts import (
     RoleAssigned,
     TokenWithdrawn,
 )
-from jupiterd.cluster.ledger.island_runs import counts, is_whole
+from jupiterd.cluster.ledger.island_runs import is_active, is_whole
 from jupiterd.cluster.membership.admission_policy import closes_by_itself, shut_with
 from jupiterd.cluster.planning.roles import Candidate, assign
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.base.work_item import Phase
-from jupiterd.daemon.cycles.branch_suspension import watch_lines
+from jupiterd.daemon.cycles.branch_suspension import watch_branches
 from jupiterd.daemon.leader.admissions import Admissions
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.progress_board import ProgressBoard
@@ -53,7 +53,7 @@ class Founding:
     """Nobody is let in unless somebody opens it."""
 
 
-async def found(term: Term, own: Founding) -> None:
+async def found_cluster(term: Term, own: Founding) -> None:
     """Write the first entry of a cluster that has none yet."""
     if len(term.replica.ledger) == 0:
         door = (
@@ -66,12 +66,14 @@ async def lead(services: TermServices) -> None:
     """Assign roles and drive cycles until cancelled."""
     tasks: dict[CycleId, asyncio.Task[None]] = {}
     async with asyncio.TaskGroup() as group:
-        group.create_task(watch_lines(services.term, services.board, services.reach), name="lines")
+        group.create_task(
+            watch_branches(services.term, services.board, services.reach), name="lines"
+        )
         while True:
             await _try_to_settle(services.term, services.placement, services.admissions)
             for cycle_id, cycle in services.term.state.cycles.items():
                 task = tasks.get(cycle_id)
-                if cycle.finished or not counts(services.term.state.cycles, cycle):
+                if cycle.has_nothing_to_do or not is_active(services.term.state.cycles, cycle):
                     if task is not None and not task.done():
                         log.info("cycle_ends", extra={"cycle": cycle_id})
                         task.cancel()
@@ -79,7 +81,7 @@ async def lead(services: TermServices) -> None:
                     tasks[cycle_id] = group.create_task(
                         _run_driver(services, cycle_id), name=f"cycle {cycle_id}"
                     )
-            await _news(services.term)
+            await _wait_for_change(services.term)
 
 
 async def get_ready() -> None:
@@ -124,7 +126,7 @@ async def _leave_to_others(term: Term, board: ProgressBoard, cycle: CycleId, rea
         board.end(cycle)
 
 
-async def _news(term: Term) -> None:
+async def _wait_for_change(term: Term) -> None:
     """Wait for an entry, or a moment: members come and go without one."""
     try:
         async with asyncio.timeout(LOOK_S):

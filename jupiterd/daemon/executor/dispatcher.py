@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 
 import grpc.aio
 
-from jupiterd.daemon.executor.gang_holder import GangHolder
+from jupiterd.daemon.executor.order_executor import OrderExecutor
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.runtime.untrusted_input import MAX_REASON_CHARACTERS, sanitized_text
 from jupiterd.daemon.runtime.work_events import (
@@ -33,9 +33,9 @@ PREPARE_TIMEOUT_S = 5.0
 class Dispatcher:
     """Where orders go out."""
 
-    def __init__(self, self_id: NodeId, holder: GangHolder, peers: Peers) -> None:
+    def __init__(self, self_id: NodeId, executor: OrderExecutor, peers: Peers) -> None:
         self._self_id = self_id
-        self._holder = holder
+        self._executor = executor
         self._peers = peers
 
     def run(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
@@ -46,7 +46,7 @@ class Dispatcher:
             JupiterError: whatever the worker said.
         """
         if node == self._self_id:
-            return self._holder.run(self._self_id, order)
+            return self._executor.run(self._self_id, order)
         return self._run_remote(node, order)
 
     async def end(
@@ -60,7 +60,7 @@ class Dispatcher:
             JupiterError: the node doesn't answer, or follows another leader.
         """
         if node == self._self_id:
-            return await self._holder.end(self._self_id, term, attempt, save)
+            return await self._executor.end(self._self_id, term, attempt, save)
         request = peer_pb2.EndAttemptRequest(term=term, attempt=attempt)
         if save is not None:
             request.keep_within_s, request.keep_after_step = save.within_s, save.after_step
@@ -82,7 +82,7 @@ class Dispatcher:
         self, node: NodeId, request: peer_pb2.PrepareRanksRequest
     ) -> peer_pb2.PrepareRanksReply:
         if node == self._self_id:
-            return await self._holder.prepare(request)
+            return await self._executor.prepare(request)
         peer = self._peers.require(node)
         try:
             with peer.channels.in_use() as channels:
@@ -99,7 +99,7 @@ class Dispatcher:
             JupiterError: the node doesn't answer, or follows another leader.
         """
         if node == self._self_id:
-            await self._holder.stop_after_step(self._self_id, term, attempt)
+            await self._executor.stop_after_step(self._self_id, term, attempt)
         else:
             request = peer_pb2.EndAttemptRequest(term=term, attempt=attempt, after_step=True)
             await self._ask_to_end(node, request)

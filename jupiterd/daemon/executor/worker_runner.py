@@ -75,14 +75,14 @@ from jupiterd.store.disk import NO_ROOM, is_no_room, written
 log = logging.getLogger(__name__)
 
 
-KINDS = {
+NURSERY_OF_TASK = {
     "train": "torch",
     "train_mlx": "mlx",
     "evaluate": "torch",
     "generate": "torch",
     "train_proxy": "torch",
 }
-"""Task -> the nursery that its workers come from, where there is one."""
+"""Task -> the nursery (a process that has loaded the engine) that its workers are forked from."""
 
 REPEATED = frozenset({"evaluate", "train_proxy"})
 """Tasks that are done many times in a round: the first one on torch begins their nursery."""
@@ -110,7 +110,7 @@ class WorkerRunner:
         settings: Settings,
         machine: Hardware,
     ) -> None:
-        self.spares = WarmPool(state_dir.logs, group)
+        self.warm_pool = WarmPool(state_dir.logs, group)
         self.stores = GangStores(artifact_cache.peers.own)
         self.store_calls = StoreCalls(artifact_cache.peers, self.stores)
         self._tunnels = GangTunnels(replica)
@@ -124,7 +124,7 @@ class WorkerRunner:
         """Parameters of this machine for every worker, unless the order has its own."""
         self._key_hosts = settings.api_keys
         self.offered = OfferedPaths(state_dir.requested_paths, settings.readable_folders)
-        self.knocks = RefusedConnections()
+        self.refused_connections = RefusedConnections()
         self._members = replica
         self.running: dict[str, WorkOrder] = {}
         self._workers: dict[str, Worker] = {}
@@ -135,7 +135,7 @@ class WorkerRunner:
         A gang that trains (it asks about no number of ranks) needn't stop for one that would have
         to load its libraries first.
         """
-        if not request.ranks and not await self.spares.is_warm(request.engine, WARM_WITHIN_S):
+        if not request.ranks and not await self.warm_pool.is_warm(request.engine, WARM_WITHIN_S):
             failure = peer_pb2.Failure(code=DeviceBusyError.code, message=LOADING)
             return peer_pb2.PrepareRanksReply(failure=failure)
         return await device_capacity.answer(self._machine, request, self._state_dir.store)
@@ -248,7 +248,7 @@ class WorkerRunner:
                         )
                         self._begin(fetching, answer, f"store of {order.id}")
                     elif isinstance(frame, ConnectionsRefused):
-                        self.knocks.note(frame, order.id)
+                        self.refused_connections.note(frame, order.id)
                     else:
                         yield await self._event(frame, spool)
         finally:
@@ -265,10 +265,10 @@ class WorkerRunner:
         task.add_done_callback(under_way.discard)
 
     def _warm(self, task: str, params: Mapping[str, Any]) -> Spawn:
-        if task not in KINDS:
+        if task not in NURSERY_OF_TASK:
             return never_warm
-        begins = task in REPEATED and params.get("engine") == KINDS[task]
-        return partial(self.spares.spawn, KINDS[task], begins=begins)
+        begins = task in REPEATED and params.get("engine") == NURSERY_OF_TASK[task]
+        return partial(self.warm_pool.spawn, NURSERY_OF_TASK[task], begins=begins)
 
     async def _event(self, frame: Frame, spool: Path) -> LocalWorkEvent:
         event: LocalWorkEvent

@@ -133,7 +133,7 @@ class IslandReseed:
         return last is not None and last.attempt == BY_NO_GANG
 
     def _others_go_on(self) -> bool:
-        return any(not state.finished for state in self._others())
+        return any(not state.has_nothing_to_do for state in self._others())
 
     def _others(self) -> list[CycleState]:
         islands = islands_of(self._term.state.cycles, self._run)

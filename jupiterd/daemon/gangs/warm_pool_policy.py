@@ -31,7 +31,7 @@ class WarmPoolPolicy:
         """Return each kind with the environment that its workers will need."""
         wanted: dict[str, Mapping[str, str]] = {}
         for cycle in state.cycles.values():
-            if cycle.finished:
+            if cycle.has_nothing_to_do:
                 continue
             for opened in cycle.open_attempts:
                 engine, _, _ = opened.engine.partition("/")

@@ -78,7 +78,9 @@ class IslandRoster:
     def is_any_at_work(self) -> bool:
         """Say whether any island may yet finish by itself."""
         islands = self.all().items()
-        return any(not (state.finished or self.is_gone(each)) for each, (state, _) in islands)
+        return any(
+            not (state.has_nothing_to_do or self.is_gone(each)) for each, (state, _) in islands
+        )
 
     def taking_part(
         self, taken: OuterStepTaken, closing: Closing, received: Mapping[str, PseudoGradient]

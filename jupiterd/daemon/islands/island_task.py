@@ -51,7 +51,7 @@ class IslandTask:
 
     def _is_over(self) -> bool:
         run = self._term.cycle(self._run)
-        return run.finished or is_trained_in(run, self._round)
+        return run.has_nothing_to_do or is_trained_in(run, self._round)
 
     async def _train(self) -> None:
         state, shared_by = self._term.state, self._least_batch

@@ -2,7 +2,7 @@
 
 Owns closing them. Groups that were apart may each have trained the cycle; where they are one again,
 the gang of the leader that stepped down would go on until nobody has followed it for long, and its
-members could join no other. What its members do once it is closed is theirs (`gang_holder`).
+members could join no other. What its members do once it is closed is theirs (`order_executor`).
 """
 
 import asyncio

@@ -23,7 +23,7 @@ async def step_until_finished(
 ) -> None:
     """Do what comes next again and again; an error that won't mend ends the cycle."""
     try:
-        while not (term.is_over or term.cycle(cycle).finished):
+        while not (term.is_over or term.cycle(cycle).has_nothing_to_do):
             await _try_step(term, board, cycle, step)
     finally:
         board.end(cycle)

@@ -14,7 +14,7 @@ from typing import Final, TypeVar, cast
 
 from jupiterd.cluster.facts.facts import Fact
 from jupiterd.cluster.ledger.chain import Tip
-from jupiterd.cluster.ledger.ledger import Entry, Ledger, Writer, compose, parse, seal
+from jupiterd.cluster.ledger.ledger import Entry, EntryWriter, Ledger, compose, parse, seal
 from jupiterd.cluster.ledger.snapshot import Placed, compose_snapshot, parse_snapshot, seal_snapshot
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.membership.clones import CloneWatch
@@ -409,7 +409,7 @@ class Replica:
 
     def _take(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._writer = Writer(self._identity.node_id, secrets.token_hex(8))
+        self._writer = EntryWriter(self._identity.node_id, secrets.token_hex(8))
         self.saved_tips = ledger.tips()
 
     def _admit(self, raw: bytes) -> Entry | None:

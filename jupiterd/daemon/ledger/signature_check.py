@@ -6,7 +6,7 @@ are stored.
 
 from jupiterd.cluster.facts.facts import NodeAdmitted
 from jupiterd.cluster.ledger.ledger import Entry, Ledger
-from jupiterd.cluster.ledger.snapshot import Snapshot, parse_snapshot
+from jupiterd.cluster.ledger.snapshot import LedgerSnapshot, parse_snapshot
 from jupiterd.errors import CorruptLedgerError
 from jupiterd.gc_pause import collector_paused
 from jupiterd.ids import NodeId, short
@@ -40,7 +40,7 @@ def witness_verified(ledger: Ledger, entry: Entry) -> bool:
     return ledger.witness(entry)
 
 
-def verified_snapshot(ledger: Ledger, raw: bytes, author: NodeId | None = None) -> Snapshot:
+def verified_snapshot(ledger: Ledger, raw: bytes, author: NodeId | None = None) -> LedgerSnapshot:
     """Return a snapshot that may be adopted: its author signed it, and it fits the ledger.
 
     Raises:
@@ -57,13 +57,13 @@ def verified_snapshot(ledger: Ledger, raw: bytes, author: NodeId | None = None) 
     return snapshot
 
 
-def adopt(ledger: Ledger, snapshot: Snapshot) -> None:
+def adopt(ledger: Ledger, snapshot: LedgerSnapshot) -> None:
     """Take in a verified snapshot."""
     with collector_paused():
         ledger.adopt(snapshot)
 
 
-def _certificate_of(ledger: Ledger, snapshot: Snapshot) -> bytes | None:
+def _certificate_of(ledger: Ledger, snapshot: LedgerSnapshot) -> bytes | None:
     """Return its author's certificate; a ledger that holds nothing takes it from the snapshot."""
     known = ledger.state.members.get(snapshot.author)
     if known is not None or len(ledger):

@@ -15,14 +15,14 @@ from prometheus_client.core import (
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from jupiterd.daemon.observability.metrics_reading import Reading
+from jupiterd.daemon.observability.metrics_reading import MetricsReading
 from jupiterd.daemon.observability.metrics_table import ROUND_BUCKETS_S, TABLE, Kind, Metric
 
 
 class NodeCollector(Collector):
     """Takes a reading each time somebody asks, and holds nothing between."""
 
-    def __init__(self, read: Callable[[], Reading]) -> None:
+    def __init__(self, read: Callable[[], MetricsReading]) -> None:
         """`read` may take a moment, and is called in the thread of whoever asks."""
         self._read = read
 
@@ -33,14 +33,14 @@ class NodeCollector(Collector):
             yield _family(metric, reading)
 
 
-def registry_of(read: Callable[[], Reading]) -> CollectorRegistry:
+def registry_of(read: Callable[[], MetricsReading]) -> CollectorRegistry:
     """Return a registry of its own, with nothing else of this process in it."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(NodeCollector(read))
     return registry
 
 
-def _family(metric: Metric, reading: Reading) -> Family:
+def _family(metric: Metric, reading: MetricsReading) -> Family:
     samples = [(labels, value) for labels, value in metric.samples(reading) if value is not None]
     if metric.kind is Kind.HISTOGRAM:
         return _histogram(metric, [value for _, value in samples])

@@ -28,7 +28,7 @@ COUNT_S: Final = 5.0
 
 
 @dataclass(frozen=True)
-class Reading:
+class MetricsReading:
     """One look at a node."""
 
     status: Document
@@ -98,13 +98,13 @@ class MetricsReader:
             self._count()
             await asyncio.sleep(COUNT_S)
 
-    async def read(self) -> Reading:
+    async def read(self) -> MetricsReading:
         """Return a reading; it takes milliseconds of the daemon's loop."""
         sources = self._sources
         status = status_document(sources)
         self._count()
         newest = sources.replica.derived(_newest_checkpoint)
-        return Reading(
+        return MetricsReading(
             status=status,
             loop_lag_s=sources.view.loop_lag_s,
             tokens=self._tokens.total,
@@ -134,7 +134,7 @@ def _recorded_tokens(state: State) -> dict[str, int]:
     """Return what each cycle and run has trained on, as its line of checkpoints says."""
     return {
         str(cycle.begun.cycle): max(
-            (checkpoint.tokens for checkpoint in _checkpoints(cycle.branch())), default=0
+            (checkpoint.tokens for checkpoint in _checkpoints(cycle.canonical_branch())), default=0
         )
         for cycle in state.cycles.values()
         if cycle.begun is not None and is_whole(cycle)
@@ -149,7 +149,9 @@ def _newest_checkpoint(state: State) -> str:
     """Return the artifact of the newest checkpoint of what was begun last; empty: there is none."""
     begun = sorted(state.cycles.values(), key=lambda cycle: cycle.start_order, reverse=True)
     newest_of_runs = (
-        checkpoints[-1] for cycle in begun if (checkpoints := _checkpoints(cycle.branch()))
+        checkpoints[-1]
+        for cycle in begun
+        if (checkpoints := _checkpoints(cycle.canonical_branch()))
     )
     newest = next(newest_of_runs, None)
     return "" if newest is None else newest.artifact

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from jupiterd.address_ranges import is_loopback
-from jupiterd.daemon.observability.metrics_reading import MetricsReader, Reading
+from jupiterd.daemon.observability.metrics_reading import MetricsReader, MetricsReading
 from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.runtime.logged_events import LoggedEvents
 from jupiterd.ports import Address
@@ -49,7 +49,7 @@ async def serve_metrics(sources: DocumentSources, address: Address) -> None:
         ours.removeHandler(events)
 
 
-async def _serve(address: Address, read: Callable[[], Coroutine[Any, Any, Reading]]) -> None:
+async def _serve(address: Address, read: Callable[[], Coroutine[Any, Any, MetricsReading]]) -> None:
     loop, pause_s = asyncio.get_running_loop(), FIRST_PAUSE_S
     app = _application(read, loop)
     while True:
@@ -81,14 +81,14 @@ async def _answer(server: "_Server", loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _application(
-    read: Callable[[], Coroutine[Any, Any, Reading]], loop: asyncio.AbstractEventLoop
+    read: Callable[[], Coroutine[Any, Any, MetricsReading]], loop: asyncio.AbstractEventLoop
 ) -> "WSGIApplication":
     """Return what answers a request; where no reading can be had, the scrape fails."""
     from prometheus_client import make_wsgi_app
 
     from jupiterd.daemon.observability.metrics_collector import registry_of
 
-    def read_from_thread() -> Reading:
+    def read_from_thread() -> MetricsReading:
         return asyncio.run_coroutine_threadsafe(read(), loop).result(READ_TIMEOUT_S)
 
     answer, has_failed = make_wsgi_app(registry_of(read_from_thread)), threading.Event()

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from jupiterd import __version__
 from jupiterd.cycle.base.work_item import Phase
-from jupiterd.daemon.observability.metrics_reading import Reading
+from jupiterd.daemon.observability.metrics_reading import MetricsReading
 
 STATES = ("alive", "suspect", "gone", "pending")
 """Of a member, or of who waits to be one."""
@@ -40,60 +40,60 @@ class Metric:
     name: str
     kind: Kind
     says: str
-    samples: Callable[[Reading], Iterable[Sample]]
+    samples: Callable[[MetricsReading], Iterable[Sample]]
     """Of a histogram: one for each thing that was measured."""
     labels: tuple[str, ...] = ()
 
 
-def _gauge(name: str, says: str, read: Callable[[Reading], float | None]) -> Metric:
+def _gauge(name: str, says: str, read: Callable[[MetricsReading], float | None]) -> Metric:
     return Metric(name, Kind.GAUGE, says, lambda reading: [((), read(reading))])
 
 
-def _build(reading: Reading) -> Iterator[Sample]:
+def _build(reading: MetricsReading) -> Iterator[Sample]:
     engines = reading.own.get("hardware", {}).get("engines") or ["none"]
     yield (__version__, ",".join(engines)), 1.0
 
 
-def _peers(reading: Reading) -> Iterator[Sample]:
+def _peers(reading: MetricsReading) -> Iterator[Sample]:
     counts = Counter(str(row["state"]) for row in reading.status["nodes"])
     yield from (((state,), counts[state]) for state in STATES)
 
 
-def _phases(reading: Reading) -> Iterator[Sample]:
+def _phases(reading: MetricsReading) -> Iterator[Sample]:
     running = reading.running.get("phase")
     yield from (((str(phase),), float(phase == running)) for phase in Phase)
 
 
-def _participants(reading: Reading) -> float:
+def _participants(reading: MetricsReading) -> float:
     rows = [*reading.running.get("gang", ()), *reading.running.get("generators", ())]
     return len({row["node"] for row in rows})
 
 
-def _health(reading: Reading) -> Iterator[Sample]:
+def _health(reading: MetricsReading) -> Iterator[Sample]:
     found = Counter((line["code"], line["severity"]) for line in reading.status["health"])
     yield from (((code, severity), count) for (code, severity), count in sorted(found.items()))
 
 
-def _of_gpus(name: str, factor: float = 1.0) -> Callable[[Reading], Iterator[Sample]]:
+def _of_gpus(name: str, factor: float = 1.0) -> Callable[[MetricsReading], Iterator[Sample]]:
     """Return what reads one figure of each accelerator, in the order of the machine's."""
 
-    def read(reading: Reading) -> Iterator[Sample]:
+    def read(reading: MetricsReading) -> Iterator[Sample]:
         for number, load in enumerate(reading.own.get("gpu_loads", ())):
             yield (str(number),), _scaled(load.get(name), factor)
 
     return read
 
 
-def _gpu_sizes(reading: Reading) -> Iterator[Sample]:
+def _gpu_sizes(reading: MetricsReading) -> Iterator[Sample]:
     for number, gpu in enumerate(reading.own.get("hardware", {}).get("gpus", ())):
         yield (str(number),), _number(gpu.get("memory_bytes"))
 
 
-def _running(name: str) -> Callable[[Reading], float | None]:
+def _running(name: str) -> Callable[[MetricsReading], float | None]:
     return lambda reading: _number(reading.running.get(name))
 
 
-def _load(name: str, factor: float = 1.0) -> Callable[[Reading], float | None]:
+def _load(name: str, factor: float = 1.0) -> Callable[[MetricsReading], float | None]:
     return lambda reading: _scaled(reading.own.get("load", {}).get(name), factor)
 
 

@@ -21,7 +21,7 @@ REFUSAL_CODES = (KNOCKED, CROWDED)
 class RefusedHere:
     """The refusals of one machine."""
 
-    knocks: RefusedConnections
+    refused_connections: RefusedConnections
     """At the ports of gangs."""
     crowding: RefusedConnections
     """At the daemon's own port."""
@@ -38,4 +38,4 @@ class RefusedHere:
             yield from refused_finding(own, name, detail, since, code)
 
     def _details(self) -> tuple[tuple[str, str], ...]:
-        return (KNOCKED, self.knocks.detail()), (CROWDED, self.crowding.detail())
+        return (KNOCKED, self.refused_connections.detail()), (CROWDED, self.crowding.detail())

@@ -164,7 +164,7 @@ def inner_steps_of(
     islands: Sequence[Island],
     shape: "ModelShape",
     plan: "TrainPlan",
-    ways: str,
+    pseudo_gradient_format: str,
     step_s: float | None = None,
 ) -> int:
     """Return how many steps islands had best train between two exchanges.
@@ -174,7 +174,7 @@ def inner_steps_of(
         islands: who trains.
         shape: the model.
         plan: how it is trained.
-        ways: how they send what they have learned.
+        pseudo_gradient_format: int8, bf16 or fp32.
         step_s: how long one takes, as measured; else as it is predicted, and where nobody can know
             that, the exchanges are as frequent as they may be.
     """
@@ -182,7 +182,7 @@ def inner_steps_of(
     known = [island for island in islands if machines.keys() >= {*island.nodes}]
     if len(known) < 2:
         return FEWEST_INNER_STEPS
-    job = _job(shape, plan, Exchanges(ways))
+    job = _job(shape, plan, Exchanges(pseudo_gradient_format))
     fleet = _fleet_of(fleet_view, known, machines, shape, job)
     predicted = predict(fleet, job, Layout.of(known))
     if step_s:
@@ -201,7 +201,7 @@ def _job(
         parameter_count(shape),
         2 if plan.options.weights == "bf16" else 4,
         plan.batch_sequences * shape.seq_len,
-        DIFFERENCE_BYTES[exchanges.ways],
+        DIFFERENCE_BYTES[exchanges.pseudo_gradient_format],
         exchanges.every_steps,
         plan.steps,
     )

@@ -31,7 +31,7 @@ PREFERRED = "preferred"
 class Exchanges:
     """How people want islands to exchange what they have learned."""
 
-    ways: str = "int8"
+    pseudo_gradient_format: str = "int8"
     every_steps: int = 0
     """0: as the planner thinks best."""
 

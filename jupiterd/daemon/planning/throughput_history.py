@@ -109,7 +109,7 @@ def _of_islands(state: State, run: CycleState) -> Iterator[MeasuredLayout]:
     """
     cycle_id = None if run.begun is None else run.begun.cycle
     rounds = sorted({step.round for step in run.outer_steps()}, reverse=True)
-    over = [each for each in rounds if run.finished or is_trained_in(run, each)]
+    over = [each for each in rounds if run.has_nothing_to_do or is_trained_in(run, each)]
     for number in over if cycle_id is not None else ():
         line = run.outer_branch(number)
         usual_ones = outer_throughput.usual_islands(line)

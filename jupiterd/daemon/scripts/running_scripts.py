@@ -56,11 +56,11 @@ class RunningScripts:
         root: Path,
         replica: Replica,
         peers: Peers,
-        knocks: RefusedConnections,
+        refused_connections: RefusedConnections,
     ) -> None:
-        """`root`: the state folder; `knocks`: takes in who knocked at ranks."""
+        """`root`: the state folder; `refused_connections`: takes in those at the ports of ranks."""
         self._settings, self._root = settings, root
-        self._replica, self._peers, self._knocks = replica, peers, knocks
+        self._replica, self._peers, self._refused_connections = replica, peers, refused_connections
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def running(self) -> list[MachineShare]:
@@ -123,7 +123,7 @@ class RunningScripts:
             before = reader.offset
             for event in reader.read():
                 if isinstance(event, ConnectionsRefused):
-                    self._knocks.note(event, part.id)
+                    self._refused_connections.note(event, part.id)
                     yield None, reader.offset
                 else:
                     yield event, reader.offset

@@ -126,11 +126,13 @@ class ScriptPlacement:
             raise from_rpc(error, name) from error
 
 
-async def note_knocks(knocks: RefusedConnections, command: NoteKnocks) -> dict[str, Any]:
+async def note_knocks(
+    refused_connections: RefusedConnections, command: NoteKnocks
+) -> dict[str, Any]:
     """Take in who knocked at ranks that jupiterctl runs on this machine; raises UsageError."""
     if not 0 < command.count <= MAX_NUMBER:
         raise UsageError(f"nobody can knock {command.count} times")
-    knocks.note(ConnectionsRefused(command.count, list(command.hosts)), "launch")
+    refused_connections.note(ConnectionsRefused(command.count, list(command.hosts)), "launch")
     return {}
 
 

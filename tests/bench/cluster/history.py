@@ -17,7 +17,7 @@ from jupiterd.cluster.facts.facts import (
     NodeAdmitted,
     WorkCompleted,
 )
-from jupiterd.cluster.ledger.ledger import Writer, compose, parse, seal
+from jupiterd.cluster.ledger.ledger import EntryWriter, compose, parse, seal
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
@@ -88,7 +88,7 @@ async def write_history(state_dir: Path) -> None:
 
 
 def _entries(identity: Identity, cluster: ClusterId) -> Iterator[bytes]:
-    writer, previous = Writer(identity.node_id, "history"), ""
+    writer, previous = EntryWriter(identity.node_id, "history"), ""
     for index, facts in enumerate(_batches(identity), 1):
         body = compose(cluster, 1, writer, index, previous, facts)
         raw = seal(body, identity.sign(body))

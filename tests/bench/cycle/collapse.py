@@ -24,10 +24,10 @@ from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import LN2, DocumentScore
 from jupiterd.cycle.gate.verdict import Verdict, decide
 from jupiterd.cycle.generation.promotion import (
-    Harvest,
+    AcceptanceStats,
     PastRound,
     PromotionRules,
-    standing_after,
+    active_generators_after,
     writers_of,
 )
 from jupiterd.cycle.generation.synthetic_share import ControlResult, share_after
@@ -132,7 +132,7 @@ class _Guarded:
                 name,
                 str(verdict.decision),
                 worse_bpb=dev.candidate_bpb - dev.incumbent_bpb if dev else None,
-                harvests={TEMPLATE: written},
+                acceptance={TEMPLATE: written},
             )
         )
         if verdict.decision == "PROMOTE":
@@ -142,17 +142,17 @@ class _Guarded:
         share = size / (size + sum(map(len, self._texts.real)))
         return Round(self._texts.bpb(candidate), self._texts.bpb(in_force), share)
 
-    def _generate(self) -> dict[str, Harvest]:
+    def _generate(self) -> dict[str, AcceptanceStats]:
         """Let whoever is in force write, and say how much."""
-        found: dict[str, Harvest] = {}
-        for writer in writers_of(TEMPLATE, standing_after(self._rounds, RULES), None):
+        found: dict[str, AcceptanceStats] = {}
+        for writer in writers_of(TEMPLATE, active_generators_after(self._rounds, RULES), None):
             asked = self._texts.real[: round(writer.share * len(self._texts.real))]
             student = self._students[writer.generator.artifact]
             for text in asked:
                 made = _continued(student, text, self._chance)
                 ids = blake3(made).hexdigest(), blake3(text).hexdigest()
                 self._synthetic[Offered(ids[0], len(made), ids[1])] = made
-            found[writer.generator.id] = Harvest(len(asked), len(asked))
+            found[writer.generator.id] = AcceptanceStats(len(asked), len(asked))
         return found
 
     def _mixed(self, number: int) -> tuple[bytes, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from jupiterd.cycle.gate.case import Findings
-from jupiterd.cycle.gate.decision import Decision, Outcome, Question
+from jupiterd.cycle.gate.decision import AnswerOutcome, Decision, Question
 from jupiterd.cycle.gate.tie_break import Judged
 from jupiterd.cycle.gate.verdict import Verdict, decide
 from jupiterd.cycle.judge.pair import Pair, PairKind
@@ -120,7 +120,7 @@ def cycles_with(
             abstained += verdict.is_tied and found is not None and found.preference is None
             if verdict.decision is Decision.PROMOTE:
                 fooled += 1
-                by_judge += verdict.questions[Question.BETTER].outcome is Outcome.TIED
+                by_judge += verdict.questions[Question.BETTER].outcome is AnswerOutcome.TIED
                 break
     return Heard(cycles, fooled, by_judge, ties, abstained)
 

@@ -66,7 +66,9 @@ async def _struck(on: Wired) -> Machine:
 async def _until(on: Wired, struck: Machine, step: int) -> None:
     deadline_s = time.monotonic() + LONGEST_S
     while step not in (on.heard().get(struck.name) or Heard()).at_s:
-        assert time.monotonic() < deadline_s, on.machines.told(f"{struck.name}: no step {step}")
+        assert time.monotonic() < deadline_s, on.machines.failure_text(
+            f"{struck.name}: no step {step}"
+        )
         await asyncio.sleep(LOOK_S)
 
 

@@ -91,11 +91,11 @@ class Wired:
         deadline_s, foretold = time.monotonic() + timeout_s, {}
         while True:
             told = await self.told(machine)
-            assert told.get("state") != "failed", self.machines.told(str(told["failure"]))
+            assert told.get("state") != "failed", self.machines.failure_text(str(told["failure"]))
             if told.get("state") == "finished":
                 return foretold
             foretold = foretold or (told if told.get("predicted_tokens_per_s") else {})
-            assert time.monotonic() < deadline_s, self.machines.told(f"not over: {told}")
+            assert time.monotonic() < deadline_s, self.machines.failure_text(f"not over: {told}")
             await asyncio.sleep(LOOK_S)
 
     def heard(self) -> dict[str, Heard]:

@@ -93,7 +93,7 @@ class Gang:
                     _show_failed(later, daemon)
                     return found[0]
             await asyncio.sleep(LOOK_S)
-        raise AssertionError(self.cluster.told(f"no attempt after {attempt}"))
+        raise AssertionError(self.cluster.failure_text(f"no attempt after {attempt}"))
 
 
 Home = Callable[[Path], AbstractAsyncContextManager[Cluster]]

@@ -71,7 +71,7 @@ def write_chat_model(folder: Path, texts: list[str]) -> Path:
 
 def told(cluster: Cluster, *words: str) -> Any:
     done = cluster.ctl(*words, "-o", "json")
-    assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+    assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
     return json.loads(done.stdout)
 
 
@@ -88,7 +88,7 @@ async def test_questions_and_answers_are_trained_on_by_the_template_of_the_model
                 *("--generator", url, "--lr", "1e-3", "--rounds", "2", "--wait"),
                 timeout_s=240,
             )
-            assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+            assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
             rows = _rows(cluster, tmp_path / "rows.jsonl")
             _assert_grounded(rows)
             _assert_shown(cluster, tmp_path, rows)

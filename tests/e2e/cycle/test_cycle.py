@@ -47,7 +47,7 @@ async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -
             *("cycle", "start", "--domain", str(domain), "--rounds", "2", "--seed", "7", "--wait"),
             timeout_s=240,
         )
-        assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+        assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
         verdict, val_bpb, model = done.stdout.splitlines()[-3:]
         assert verdict.partition(": ")[0] == "verdict"
         assert verdict.partition(": ")[2] in VERDICTS
@@ -159,7 +159,7 @@ def _is_in_two_copies(cluster: Cluster) -> None:
 def _goes_on_with_the_trunk(cluster: Cluster) -> None:
     """Round 2 begins where round 1's rate began to fall, with the moments there, and says so."""
     cycle = next(iter(cluster[0].state().cycles.values()))
-    line = [fact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted)]
+    line = [fact for fact in cycle.canonical_branch() if isinstance(fact, CheckpointCommitted)]
     ended, candidate = [fact for fact in line if fact.round == 1][-2:]
     opened = next(fact for fact in cycle.attempts_opened.values() if fact.round == 2)
     assert ended.on_trunk
@@ -182,7 +182,11 @@ def _artifacts(cycle: CycleState) -> set[str]:
     """Return every artifact that the cycle's facts name."""
     return {
         *(name for done in cycle.completed.values() for name in done.outputs.values()),
-        *(fact.artifact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted)),
+        *(
+            fact.artifact
+            for fact in cycle.canonical_branch()
+            if isinstance(fact, CheckpointCommitted)
+        ),
         *(verdict.artifact for verdict in cycle.verdicts.values()),
         *(manifest.tokenizer for manifest in cycle.manifests.values()),
         *(shard for manifest in cycle.manifests.values() for shard in manifest.shards),

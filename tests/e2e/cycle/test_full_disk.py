@@ -78,7 +78,7 @@ async def test_a_cycle_waits_for_room_and_goes_on(disk: Path, tmp_path: Path) ->
         assert told["state"] == "running"
         ballast.unlink()
         ended = await cluster.until(lambda cycle: cycle["state"] in ENDS, "the end", 120)
-        assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
+        assert ended["state"] == "finished", cluster.failure_text(str(ended["failure"]))
         assert ended["step"] == STEPS
         for daemon in cluster.daemons:
             assert "Traceback" not in daemon.log.read_text()

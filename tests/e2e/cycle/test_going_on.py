@@ -35,7 +35,7 @@ async def test_a_cycle_whose_evaluation_failed_is_judged_and_goes_round_again(
             await _has_an_alarm_until_it_is_dismissed(cluster)
 
             resumed = cluster.ctl("cycle", "resume", "--wait", "--timeout", "90s")
-            assert resumed.returncode == 0, cluster.told(resumed.stdout + resumed.stderr)
+            assert resumed.returncode == 0, cluster.failure_text(resumed.stdout + resumed.stderr)
             after = _cycle(cluster)
             assert list(after.verdicts) == [1]
             assert after.attempts_opened == before.attempts_opened, "it was trained again"
@@ -43,7 +43,7 @@ async def test_a_cycle_whose_evaluation_failed_is_judged_and_goes_round_again(
             assert after.last_checkpoint(1) == before.last_checkpoint(1)
 
             extended = cluster.ctl("cycle", "extend", "--wait", "--timeout", "120s")
-            assert extended.returncode == 0, cluster.told(extended.stdout + extended.stderr)
+            assert extended.returncode == 0, cluster.failure_text(extended.stdout + extended.stderr)
             longer = _cycle(cluster)
             assert list(longer.verdicts) == [1, 2]
             assert longer.verdicts[1] == after.verdicts[1]
@@ -68,7 +68,7 @@ async def test_a_cycle_of_islands_whose_evaluation_failed_is_judged_and_not_trai
             assert len(line) >= 2, "it wasn't trained by islands"
 
             resumed = cluster.ctl("cycle", "resume", "--wait", "--timeout", "90s")
-            assert resumed.returncode == 0, cluster.told(resumed.stdout + resumed.stderr)
+            assert resumed.returncode == 0, cluster.failure_text(resumed.stdout + resumed.stderr)
             after = _cycle(cluster)
             assert list(after.verdicts) == [1]
             assert after.outer_branch(1) == line, "it was trained again"
@@ -87,7 +87,7 @@ async def _fails_in_evaluation(cluster: Cluster) -> CycleState:
     killer = Killer(cluster, random.Random(1))
     until_s = time.monotonic() + FAILS_WITHIN_S
     while _cycle(cluster).failed is None:
-        assert time.monotonic() < until_s, cluster.told("it didn't fail")
+        assert time.monotonic() < until_s, cluster.failure_text("it didn't fail")
         for worker in killer.workers():
             if worker.moment.phase == Phase.EVALUATE:
                 with suppress(ProcessLookupError):

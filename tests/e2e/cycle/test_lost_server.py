@@ -54,7 +54,7 @@ async def test_a_server_that_is_killed_and_comes_back_is_asked_for_the_rest(
             assert _row(cluster)["state"] == "running", "it waits for the server"
             with serving_at(prefix, port, answer_s=SLOW_S):
                 ended = cluster.ctl("cycle", "watch", "--timeout", "150s", timeout_s=170.0)
-                assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
+                assert ended.returncode == 0, cluster.failure_text(ended.stdout + ended.stderr)
                 roomy = counts_at(prefix, port)
             row, cycle = _row(cluster), _cycle(cluster)
             print(refusing, roomy, row)
@@ -69,7 +69,7 @@ async def test_a_server_that_is_killed_and_comes_back_is_asked_for_the_rest(
 async def _generates(cluster: Cluster, done: int) -> None:
     until_s = time.monotonic() + BEGINS_WITHIN_S
     while not (_row(cluster)["state"] == "running" and _row(cluster)["done"] >= done):
-        assert time.monotonic() < until_s, cluster.told("it doesn't generate")
+        assert time.monotonic() < until_s, cluster.failure_text("it doesn't generate")
         await asyncio.sleep(LOOK_S)
 
 

@@ -42,11 +42,11 @@ async def test_a_paused_cycle_outlives_its_leader_and_ends_as_if_nothing_was(
         await _pause(cluster)
         (cycle,) = cluster[0].state().cycles.values()
         kept = cycle.last_checkpoint(1)
-        assert kept is not None, cluster.told("no checkpoint")
+        assert kept is not None, cluster.failure_text("no checkpoint")
         assert 0 < kept.step < STEPS
         _resume(cluster)
         ended = await cluster.until(lambda found: found["state"] != "running", "the end", 120)
-        assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
+        assert ended["state"] == "finished", cluster.failure_text(str(ended["failure"]))
         await cluster.meet()
         (cycle,) = cluster[0].state().cycles.values()
         resumed = max(cycle.attempts_opened.values(), key=lambda attempt: attempt.attempt)

@@ -58,7 +58,7 @@ async def test_a_cycle_survives_the_death_of_all_daemons_at_a_random_moment(
         ended = await cluster.until(
             lambda cycle: cycle["state"] not in ("running", "waiting"), "the end", CYCLE_TIMEOUT_S
         )
-        assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
+        assert ended["state"] == "finished", cluster.failure_text(str(ended["failure"]))
         assert len(ended["verdicts"]) == 1
         await cluster.meet()
         (cycle,) = cluster[0].state().cycles.values()
@@ -86,7 +86,7 @@ async def test_training_goes_on_from_the_last_finished_step_when_a_worker_is_kil
         )
         assert [seat["rank"] for seat in seen["gang"]] == [0, 1]
         assert len({seat["node"] for seat in seen["gang"]}) == 2
-        await cluster.recorded(lambda cycle: bool(cycle.branch()), "a checkpoint", 30)
+        await cluster.recorded(lambda cycle: bool(cycle.canonical_branch()), "a checkpoint", 30)
         os.kill(seen["gang"][1]["pid"], signal.SIGKILL)
         again = await cluster.until(lambda cycle: cycle["epoch"] == 2, "epoch 2", 30)
         assert again["resumed_from_step"] >= seen["step"], "a finished step was lost"
@@ -94,12 +94,14 @@ async def test_training_goes_on_from_the_last_finished_step_when_a_worker_is_kil
         ended = await cluster.until(
             lambda cycle: cycle["state"] != "running", "the end", CYCLE_TIMEOUT_S
         )
-        assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
+        assert ended["state"] == "finished", cluster.failure_text(str(ended["failure"]))
         assert ended["step"] == 240
         assert ended["epoch"] == 2
         assert ended["resumed_from_step"] == again["resumed_from_step"]
         assert any("attempt 1 ended" in event["text"] for event in ended["events"])
         (cycle,) = cluster[0].state().cycles.values()
-        steps = [fact.step for fact in cycle.branch() if isinstance(fact, CheckpointCommitted)]
+        steps = [
+            fact.step for fact in cycle.canonical_branch() if isinstance(fact, CheckpointCommitted)
+        ]
         at_branch = 192  # the last fifth is the branch
         assert steps == sorted({100, 200, at_branch, 240, ended["resumed_from_step"]})

@@ -34,7 +34,7 @@ async def happened(cluster: Cluster, daemon: Daemon, text: str) -> Document:
                         return event
                 await asyncio.sleep(LOOK_S)
     except TimeoutError:
-        raise AssertionError(cluster.told(f"{daemon.name} never told: {text}")) from None
+        raise AssertionError(cluster.failure_text(f"{daemon.name} never told: {text}")) from None
 
 
 def times_logged(daemon: Daemon, event: str) -> int:

@@ -43,5 +43,5 @@ async def test_a_settled_cluster_writes_nothing(cluster: Cluster) -> None:
         if changed:
             before, since_s = now, time.monotonic()
         late = time.monotonic() - began_s > TIMEOUT_S
-        assert not late, cluster.told(f"still written: {changed}")
+        assert not late, cluster.failure_text(f"still written: {changed}")
     assert any(path.name == "peers.json" for path in before), "addresses are kept"

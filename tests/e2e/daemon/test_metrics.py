@@ -33,7 +33,7 @@ async def logged(cluster: Cluster, event: str) -> str:
             if event in line:
                 return line
         await asyncio.sleep(LOOK_S)
-    raise AssertionError(cluster.told(f"never logged: {event}"))
+    raise AssertionError(cluster.failure_text(f"never logged: {event}"))
 
 
 def samples_of(text: str) -> dict[str, list[Sample]]:

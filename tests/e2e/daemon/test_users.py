@@ -66,7 +66,7 @@ async def test_daemons_of_three_users_complete_a_cycle_and_read_nothing_of_each_
                 readers = [user for user in UIDS if can_list(user, daemon.state_dir)]
                 assert readers == [uid]
             done = cluster.ctl("cycle", "start", "--domain", str(domain), "--wait", timeout_s=180)
-            assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+            assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
             assert done.stdout.splitlines()[-3].startswith("verdict: ")
             for daemon in daemons:
                 ended = await cluster.until(

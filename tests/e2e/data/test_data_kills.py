@@ -60,7 +60,7 @@ async def test_random_kills_change_no_shard(tmp_path: Path, seed: int) -> None:
             killed = await strike(cluster, cycle, min(left, KILLS_OF_A_CYCLE), chance)
             found = await frozen(cluster, cycle)
             print(f"{killed} kills: {found[1][0][:8]}")
-            assert found == expected, cluster.told(f"after {killed} kills in {cycle}")
+            assert found == expected, cluster.failure_text(f"after {killed} kills in {cycle}")
             left -= killed
             await stop(cluster, cycle)
     assert left_over(tmp_path, []) == []
@@ -114,7 +114,7 @@ async def worker(cluster: Cluster, cycle: CycleId) -> int:
             for path in (daemon.state_dir / "logs").glob(f"{cycle[:8]}-r1-*{SUFFIX}"):
                 with contextlib.suppress(OSError, ValueError):  # it has just begun, or just ended
                     return int(json.loads(path.read_text())["pid"])
-        assert time.monotonic() < deadline_s, cluster.told("nobody works")
+        assert time.monotonic() < deadline_s, cluster.failure_text("nobody works")
         await asyncio.sleep(LOOK_S)
     raise ProcessLookupError
 

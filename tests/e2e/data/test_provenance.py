@@ -29,7 +29,7 @@ def packed(cluster: Cluster, round_number: int) -> str:
 
 def asked(cluster: Cluster, *arguments: str, daemon: Daemon | None = None) -> dict:
     done = cluster.ctl("data", *arguments, "-o", "json", daemon=daemon)
-    assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+    assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
     return json.loads(done.stdout)
 
 
@@ -79,7 +79,7 @@ async def test_every_node_tells_where_a_token_comes_from_though_it_lacks_the_sha
         async with running([Daemon(tmp_path, name, prefix) for name in NAMES]) as cluster:
             await cluster.meet()
             done = cluster.ctl("data", "prepare", str(letters), "--wait", "--timeout", "60")
-            assert done.returncode == 0, cluster.told(done.stderr)
+            assert done.returncode == 0, cluster.failure_text(done.stderr)
             for each in cluster.daemons:  # the others hear of it a moment after the leader
                 await cluster.recorded(lambda run: run.prepared is not None, "shards", 30, each)
             told = [asked(cluster, "why", "letters:99", daemon=each) for each in cluster.daemons]

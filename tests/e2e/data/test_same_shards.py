@@ -55,7 +55,7 @@ async def made_by(cluster: Cluster, domain: Path, last: int) -> Frozen:
     found = await frozen(cluster, cycle)
     nodes = {fact.node for fact in completed(cluster).values()}
     # Whoever has least to do comes first, and four sources are collected at once.
-    assert len(nodes) == len(cluster.daemons), cluster.told(f"{nodes} did the work")
+    assert len(nodes) == len(cluster.daemons), cluster.failure_text(f"{nodes} did the work")
     united = completed(cluster)[item_id(1, Phase.FILTER, 0)]
     assert united.counts["dropped.quality"] > 0
     return found
@@ -88,8 +88,8 @@ async def until_completed(cluster: Cluster, expected: set[str]) -> None:
     """Wait until these items are done, and see that no other one is."""
     deadline_s = time.monotonic() + FREEZE_TIMEOUT_S
     while (found := set(completed(cluster))) != expected:
-        assert found < expected, cluster.told(f"too early: {found - expected}")
-        assert time.monotonic() < deadline_s, cluster.told(f"not done: {expected - found}")
+        assert found < expected, cluster.failure_text(f"too early: {found - expected}")
+        assert time.monotonic() < deadline_s, cluster.failure_text(f"not done: {expected - found}")
         await asyncio.sleep(LOOK_S)
 
 

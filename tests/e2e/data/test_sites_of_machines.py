@@ -77,7 +77,7 @@ async def test_however_many_machines_read_the_sites_the_text_is_the_same(
             cycle = start(cluster, domain)
             if is_struck:
                 await kill_amid_reading(cluster, cycle)
-            assert await frozen(cluster, cycle) == expected, cluster.told("not the same")
+            assert await frozen(cluster, cycle) == expected, cluster.failure_text("not the same")
             done = collected(cluster, cycle)
             assert counts_of(done) == counts
             if not is_struck:
@@ -89,7 +89,7 @@ async def kill_amid_reading(cluster: Cluster, cycle: CycleId) -> None:
     """Kill a daemon and its workers while both read; it comes back."""
     deadline_s = time.monotonic() + FREEZE_TIMEOUT_S
     while not all(daemon.workers() for daemon in cluster.daemons):
-        assert time.monotonic() < deadline_s, cluster.told("not both of them read")
+        assert time.monotonic() < deadline_s, cluster.failure_text("not both of them read")
         await asyncio.sleep(LOOK_S)
     assert not collected(cluster, cycle).keys() & set(SITES)
     victim = cluster[1]

@@ -56,7 +56,7 @@ async def test_two_rounds_by_islands_outlive_the_death_of_their_leader(tmp_path:
                     await asyncio.sleep(0.2)
             leader.kill()
             ended = await follower
-            assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
+            assert ended.returncode == 0, cluster.failure_text(ended.stdout + ended.stderr)
             audit = cluster.ctl("data", "audit", daemon=survivor)
             assert audit.returncode == 0, audit.stdout
             cycle = cycle_of(survivor)
@@ -86,7 +86,7 @@ def assert_islands_of_their_own(daemon: Daemon) -> None:
     for number in (1, 2):
         islands = islands_in(cycles, id_of(cycles), number)
         assert len(islands) == 2
-        assert all(state.finished for state, _ in islands)
+        assert all(state.has_nothing_to_do for state, _ in islands)
         line = [*cycle.outer_branch(number).values()]
         assert (line[-1].first_step, line[-1].steps) == (STEPS, 0)
         assert line[0].start == cycle.start_of(number)

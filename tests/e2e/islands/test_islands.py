@@ -54,7 +54,7 @@ async def test_islands_of_both_engines_outlive_their_leader_with_equal_weights(
         await until_step(survivor, before, 60)  # alone, under its own lead
         leader.start()
         ended = await follower
-        assert ended.returncode == 0, two.cluster.told(ended.stdout + ended.stderr)
+        assert ended.returncode == 0, two.cluster.failure_text(ended.stdout + ended.stderr)
         taken = outer_steps(survivor)
     assert_curves(tmp_path / "curves")
     assert_whole(taken)

@@ -49,7 +49,7 @@ async def test_islands_have_equal_weights_after_each_step_and_what_is_held_out_g
             *("--islands", islands, "--sync-every", str(EVERY)),
             *("--batch-size", "2", "--gradient-accumulation-steps", "2"),
         )
-        assert ended.returncode == 0, two.cluster.told(ended.stdout + ended.stderr)
+        assert ended.returncode == 0, two.cluster.failure_text(ended.stdout + ended.stderr)
         taken = outer_steps(two.survivor)
         shown = json.loads(two.cluster.ctl("train", "status", "-o", "json").stdout)["train"]
     merged = [step for step in taken if len(step.islands) == 2]

@@ -41,7 +41,9 @@ async def seen(cluster: Cluster, daemon: Daemon, is_so: Callable[[Document], boo
         view = await daemon.ask()
         if view is not None and is_so(view):
             return view
-        assert time.monotonic() < deadline_s, cluster.told(f"not within {SOON_S:g} s: {view}")
+        assert time.monotonic() < deadline_s, cluster.failure_text(
+            f"not within {SOON_S:g} s: {view}"
+        )
         await asyncio.sleep(LOOK_S)
 
 

@@ -19,7 +19,7 @@ pytestmark = [
 
 def typed(cluster: Cluster, daemon: Daemon, *arguments: str) -> str:
     ran = cluster.ctl(*arguments, daemon=daemon)
-    assert ran.returncode == 0, cluster.told(ran.stderr)
+    assert ran.returncode == 0, cluster.failure_text(ran.stderr)
     return ran.stdout
 
 

@@ -28,7 +28,7 @@ async def work(cluster: Cluster, label: str, domain: Path) -> str:
         ("node", "role", cluster[0].name, "trainer"),
     ):
         ran = cluster.ctl(*arguments)
-        assert ran.returncode == 0, cluster.told(ran.stderr)
+        assert ran.returncode == 0, cluster.failure_text(ran.stderr)
     await cluster.meet()
     return str(view["cluster"]["id"])
 
@@ -77,7 +77,7 @@ async def test_two_clusters_with_work_become_one(tmp_path: Path, *, is_struck: b
             plan = cluster.ctl("cluster", "merge", "attic", daemon=asked)
             assert "nothing was changed" in plan.stdout, plan.stderr
             done = cluster.ctl("cluster", "merge", "attic", "--yes", "-o", "json", daemon=asked)
-            assert done.returncode == 0, cluster.told(done.stderr)
+            assert done.returncode == 0, cluster.failure_text(done.stderr)
             assert json.loads(done.stdout)["done"] is True
             for daemon in cluster.daemons[1:] if is_struck else ():
                 daemon.kill()
@@ -89,6 +89,8 @@ async def test_two_clusters_with_work_become_one(tmp_path: Path, *, is_struck: b
             assert all(len(view["nodes"]) == 4 for view in views)
             for daemon in cluster.daemons:
                 state = daemon.state()
-                assert len(state.cycles) == 2, cluster.told(daemon.name)
-                assert all(cycle.finished and cycle.started for cycle in state.cycles.values())
+                assert len(state.cycles) == 2, cluster.failure_text(daemon.name)
+                assert all(
+                    cycle.has_nothing_to_do and cycle.started for cycle in state.cycles.values()
+                )
                 assert [pin.role for pin in state.pins.values()] == ["trainer", "trainer"]

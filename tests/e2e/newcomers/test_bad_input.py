@@ -109,7 +109,7 @@ async def test_what_is_not_text_is_left_out_and_a_source_of_nothing_else_is_name
     texts = [path for path in sorted(code.rglob("*.py")) if path.is_file()]
     (code / "noise.py").write_bytes(os.urandom(5000))
     done = alone.ctl("cycle", "start", "--domain", str(domain), "--wait")
-    assert done.returncode == 0, alone.told(done.stdout + done.stderr)
+    assert done.returncode == 0, alone.failure_text(done.stdout + done.stderr)
     assert "left out 1 (not text 1: folder:code/noise.py)" in done.stdout
 
     for path in texts:

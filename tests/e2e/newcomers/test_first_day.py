@@ -151,13 +151,15 @@ async def test_all_of_them_typed_where_nobody_has_said_yes(tmp_path: Path) -> No
             }
             for line in lines_of(WALK):
                 ran = await typed(guest, line.format_map(words))
-                assert ran.returncode == 0, cluster.told(f"{line}: {ran.stdout}{ran.stderr}")
+                assert ran.returncode == 0, cluster.failure_text(
+                    f"{line}: {ran.stdout}{ran.stderr}"
+                )
                 if line.startswith("model list"):
                     words["run"] = str(json.loads(ran.stdout)["models"][0]["id"])
             for line in lines_of(NOTHING_TO_DO):
                 ran = await typed(guest, line.format_map(words))
                 assert "walked in" not in ran.stderr, line
-                assert ran.returncode in NOT_THERE, cluster.told(f"{line}: {ran.stderr}")
+                assert ran.returncode in NOT_THERE, cluster.failure_text(f"{line}: {ran.stderr}")
             for line in lines_of(REFUSED):
                 ran = await typed(guest, line.format_map(words))
                 assert ran.returncode == ExitCode.REFUSED, f"{line}: {ran.stderr}"

@@ -40,7 +40,7 @@ async def test_a_mixed_folder_comes_to_two_verdicts_with_nothing_but_two_command
             *("cycle", "start", "--rounds", "2", "--size", "1m", "--wait"),
             timeout_s=TRAINED_WITHIN_S,
         )
-        assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+        assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
         cycle = json.loads(_ctl(cluster, "cycle", "status", "-o", "json").stdout)["cycle"]
         assert [row["round"] for row in cycle["verdicts"]] == [1, 2]
         assert {row["verdict"] for row in cycle["verdicts"]} <= {"PROMOTE", "HOLD", "REJECT"}

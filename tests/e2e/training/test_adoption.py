@@ -95,13 +95,15 @@ async def test_a_gang_goes_on_when_the_leader_that_launched_it_ends(
             END_TIMEOUT_S,
             survivor,
         )
-        assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
+        assert ended["state"] == "finished", cluster.failure_text(str(ended["failure"]))
         assert await all_gone(pids(before), 5)
         await cluster.meet()
         (cycle,) = survivor.state().cycles.values()
         assert set(cycle.attempts_opened) == set(cycle.attempts_adopted) == {1}
         assert cycle.attempts_closed[1].reason == "finished"
-        steps = [fact.step for fact in cycle.branch() if isinstance(fact, CheckpointCommitted)]
+        steps = [
+            fact.step for fact in cycle.canonical_branch() if isinstance(fact, CheckpointCommitted)
+        ]
         usual = range(EVERY_STEPS, STEPS[engine], EVERY_STEPS)
         assert steps == sorted([*usual, TRUNK_ENDS[engine], STEPS[engine]])
         await assert_whole(cluster, cycle, STEPS[engine], tmp_path)

@@ -32,7 +32,7 @@ async def test_every_rank_adds_up_the_same_with_both_engines(cluster: Cluster) -
         done = cluster.ctl(
             "check", "sync", "--nodes", "3", "--engine", engine, "-o", "json", daemon=asked
         )
-        assert done.returncode == 0, cluster.told(done.stderr + done.stdout)
+        assert done.returncode == 0, cluster.failure_text(done.stderr + done.stdout)
         rows = json.loads(done.stdout)["nodes"]
         assert sorted(row["rank"] for row in rows) == [0, 1, 2]
         assert {row["result"] for row in rows} == {"ok"}

@@ -23,7 +23,7 @@ def checkpoints(daemon: Daemon) -> list[CheckpointCommitted]:
 
 
 def of_line(run: CycleState) -> list[CheckpointCommitted]:
-    return [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
+    return [fact for fact in run.canonical_branch() if isinstance(fact, CheckpointCommitted)]
 
 
 def damage(daemon: Daemon, artifact: str) -> None:
@@ -68,7 +68,7 @@ async def test_training_goes_on_from_the_checkpoint_before_the_damaged_one(tmp_p
             ended = cluster.ctl(
                 *("train", "start", "--resume", "--wait", "--timeout", "120"), timeout_s=140
             )
-            assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
+            assert ended.returncode == 0, cluster.failure_text(ended.stdout + ended.stderr)
             made = checkpoints(daemons[0])
             assert newest.artifact not in [fact.artifact for fact in made]
             after = made[[fact.artifact for fact in made].index(before.artifact) + 1]

@@ -72,7 +72,7 @@ async def test_the_gang_goes_on_without_whom_is_drained_and_waits_where_all_are(
             assert again["resumed_from_step"] >= alone["step"]
             assert cluster.ctl("node", "resume", second).returncode == 0
             ended = await cluster.until(lambda cycle: cycle["state"] != "running", "the end", 120)
-            assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
+            assert ended["state"] == "finished", cluster.failure_text(str(ended["failure"]))
             await cluster.meet()
             (cycle,) = cluster[0].state().cycles.values()
             await assert_whole(cluster, cycle, STEPS, tmp_path)

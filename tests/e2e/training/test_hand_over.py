@@ -36,17 +36,19 @@ async def test_a_yes_while_a_run_trains_costs_it_no_step(tmp_path: Path) -> None
         assert before["step"] < STEPS, "it must still train"
         yes = ("node", "trust", guest.name, "--yes")
         said = await asyncio.to_thread(cluster.ctl, *yes, daemon=founder)
-        assert said.returncode == 0, cluster.told(said.stderr)
+        assert said.returncode == 0, cluster.failure_text(said.stderr)
         assert await leader_of(cluster, founder) is founder
         ended = await follower
-        assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
+        assert ended.returncode == 0, cluster.failure_text(ended.stdout + ended.stderr)
         views = await cluster.meet()
         assert all(row["trusted"] for view in views for row in view["nodes"])
         for daemon in (founder, guest):
             (run,) = daemon.state().cycles.values()
-            made = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
+            made = [
+                fact for fact in run.canonical_branch() if isinstance(fact, CheckpointCommitted)
+            ]
             assert made[-1].step == STEPS
-            assert not run.branches(), "one history"
+            assert not run.other_leaves(), "one history"
         audited = cluster.ctl("data", "audit", "-o", "json", daemon=founder)
         (proof,) = json.loads(audited.stdout)["audit"]
         assert (proof["ok"], proof["rounds"][0]["cursor"]) == (True, made[-1].cursor)

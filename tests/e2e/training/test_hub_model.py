@@ -80,14 +80,14 @@ async def test_a_model_of_the_hub_is_fetched_in_two_goes_and_trained(
         async with running([Daemon(tmp_path, NAMES[0], prefix)]) as cluster:
             await cluster.meet()
             dry = cluster.ctl(*asked, "--dry-run")
-            assert dry.returncode == 0, cluster.told(dry.stdout + dry.stderr)
+            assert dry.returncode == 0, cluster.failure_text(dry.stdout + dry.stderr)
             weights = size((tmp_path / "theirs" / "model.safetensors").stat().st_size)
             assert f"would fetch {weights} of {NAME}" in dry.stdout
             assert hub.sent == 0
             kill_at_the_half(hub, cluster[0], *asked)
             hub.asked.clear()
             done = cluster.ctl(*asked, "--wait", "--timeout", "150", timeout_s=170)
-            assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+            assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
             (fetch,) = [line for line in hub.asked if line.startswith("GET /large/")]
             assert fetch.endswith(f" {WRITTEN_AT_A_TIME}-"), "it goes on where it was"
             events = cluster.ctl("events").stdout

@@ -207,7 +207,7 @@ async def test_a_script_runs_on_two_nodes_and_ends_wherever_a_part_of_it_dies(
         two_each = ("--nodes", "all", "--per-node", "2")
         with on_nodes(cluster, prefix, *two_each, *with_python(script)) as process:
             said, _ = await asyncio.to_thread(process.communicate)
-            assert process.returncode == 0, cluster.told(said)
+            assert process.returncode == 0, cluster.failure_text(said)
             assert said.count("weights equal: True") == 4
             assert said.count(" of 4 started") == 4
         if script != "ddp_gpt.py":
@@ -252,7 +252,7 @@ async def test_a_folder_travels_to_a_machine_that_has_none_of_its_code(tmp_path:
         asked = ("--nodes", "one,two", "--per-node", "one=1,two=2", "--chdir", str(code), "--ship")
         with on_nodes(cluster, prefix, *asked, "--", "train.py") as process:
             said, _ = await asyncio.to_thread(process.communicate)
-        assert process.returncode == 0, cluster.told(said)
+        assert process.returncode == 0, cluster.failure_text(said)
         assert f"rank 0 in {code}" in said
         folders = cluster[1].state_dir / "shipped" / "folders"
         for rank in (1, 2):

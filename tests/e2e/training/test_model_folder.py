@@ -59,7 +59,7 @@ async def test_a_gpt2_folder_is_trained_from_its_weights(tmp_path: Path) -> None
                 *("--gradient-accumulation-steps", "2", "--timeout", "150"),
                 timeout_s=170,
             )
-            assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+            assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
             assert "Model small-gpt2: d_model=32, layers=2, heads=2" in done.stdout
             assert "Effective batch 1 x 2 x 2 = 4 sequences" in done.stdout
             folder = Path(done.stdout.splitlines()[-1].removeprefix("model: "))
@@ -112,7 +112,7 @@ async def test_an_architecture_that_mlx_lacks_trains_on_one_machine_and_in_a_gan
                 done = cluster.ctl(
                     *(*asked, "--nodes", nodes, "--wait", "--timeout", "100"), timeout_s=120
                 )
-                assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+                assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
                 assert f"Effective batch {batch} sequences" in done.stdout
                 folder = Path(done.stdout.splitlines()[-1].removeprefix("model: "))
                 made = AutoModelForCausalLM.from_pretrained(folder)

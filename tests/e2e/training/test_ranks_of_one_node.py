@@ -50,7 +50,9 @@ async def test_one_of_two_ranks_of_a_node_dies_and_the_gang_heals(
             pids = [seat["pid"] for seat in seats.values() if seat["node"] == node]
             assert (sorted(seats), len(pids)) == ([0, 1, 2], 2)
             os.kill(pids[-1], signal.SIGKILL)
-            assert await all_gone(pids, 10.0), cluster.told("a rank of the ended epoch goes on")
+            assert await all_gone(pids, 10.0), cluster.failure_text(
+                "a rank of the ended epoch goes on"
+            )
             await ended
             (healed,) = runs(one)
             epochs = [healed.attempts_opened[number] for number in sorted(healed.attempts_opened)]
@@ -80,7 +82,7 @@ async def trained(cluster: Cluster, letters: Path, *more: str, accumulation: int
         *("--gradient-accumulation-steps", str(accumulation), *more),
         timeout_s=220,
     )
-    assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
+    assert ended.returncode == 0, cluster.failure_text(ended.stdout + ended.stderr)
 
 
 def runs(daemon: Daemon) -> list[CycleState]:
@@ -92,5 +94,5 @@ def gang_of(run: CycleState) -> Sequence[str]:
 
 
 def losses(run: CycleState) -> Mapping[int, float]:
-    made = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
+    made = [fact for fact in run.canonical_branch() if isinstance(fact, CheckpointCommitted)]
     return {fact.step: fact.loss for fact in made}

@@ -33,7 +33,7 @@ async def test_steps_follow_the_text_and_what_was_decided_outlives_the_leader(
             before = await until_trained(cluster, survivor, before["step"] + 1, 60)
         two.leader.kill()
         ended = await follower
-        assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
+        assert ended.returncode == 0, cluster.failure_text(ended.stdout + ended.stderr)
         assert ", best at step " in ended.stdout
         assert_follows_text(cluster, survivor)
         assert_shown(cluster, survivor)
@@ -54,7 +54,7 @@ async def test_two_islands_follow_the_text_and_end_with_the_best_weights_that_th
             before = await until_trained(cluster, survivor, before["step"] + 1, 60)
         two.leader.kill()
         ended = await follower
-        assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
+        assert ended.returncode == 0, cluster.failure_text(ended.stdout + ended.stderr)
         assert ", best at step " in ended.stdout
         run = run_of(survivor)
         assert run is not None
@@ -81,7 +81,7 @@ def assert_passes(steps: int, sequences: int) -> None:
 def assert_follows_text(cluster: Cluster, asked: Daemon) -> None:
     """Between four and sixteen passes were taken, as the recorded losses have decided."""
     (run,) = asked.state().cycles.values()
-    made = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
+    made = [fact for fact in run.canonical_branch() if isinstance(fact, CheckpointCommitted)]
     assert len(run.attempts_opened) >= 2, "the leader's death must have cost an epoch"
     assert_passes(made[-1].step, run.manifests[1].sequences)
     horizons = [Horizon.of(fact.horizon) for fact in made]

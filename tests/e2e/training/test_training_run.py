@@ -28,7 +28,7 @@ async def test_a_training_run_outlives_its_leader_and_trains_on_each_sequence_on
         assert (before["kind"], before["val_bpb"]) == ("train", None)
         leader.kill()
         ended = await follower
-        assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
+        assert ended.returncode == 0, cluster.failure_text(ended.stdout + ended.stderr)
         verdict, val_bpb, model = ended.stdout.splitlines()[-3:]
         assert verdict == "verdict: -"
         assert 0 < float(val_bpb.removeprefix("val_bpb: ")) < 4
@@ -49,7 +49,7 @@ def files_in(folder: Path) -> set[str]:
 
 def assert_trained_on_once(cluster: Cluster, asked: Daemon) -> None:
     (run,) = asked.state().cycles.values()
-    made = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
+    made = [fact for fact in run.canonical_branch() if isinstance(fact, CheckpointCommitted)]
     assert len(run.attempts_opened) >= 2, "the leader's death must have cost an epoch"
     assert made[-1].step == STEPS
     audited = cluster.ctl("data", "audit", "-o", "json", daemon=asked)

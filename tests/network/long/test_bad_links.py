@@ -80,4 +80,4 @@ async def test_with_two_cables_one_may_be_pulled(tmp_path: Path) -> None:
                     await asyncio.sleep(SETTLED_S)
             assert views[0]["cluster"]["leader"] == old, "it isn't disturbed"
             assert views[0]["cluster"]["term"] == view["cluster"]["term"]
-            assert reigns.states() == {"alive"}, machines.told("somebody was suspected")
+            assert reigns.states() == {"alive"}, machines.failure_text("somebody was suspected")

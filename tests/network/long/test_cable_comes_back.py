@@ -43,6 +43,6 @@ async def test_when_the_cable_in_use_is_pulled_the_other_way_carries_on_and_it_i
             took_s = time.monotonic() - began_s
             print(f"Ethernet is used again {took_s:.1f} s after the cable was back")
         assert took_s > 25.0, "a cable with a loose contact isn't followed"
-        assert reigns.states() == {"alive"}, machines.told("somebody was suspected")
+        assert reigns.states() == {"alive"}, machines.failure_text("somebody was suspected")
         assert after["cluster"]["leader"] == view["cluster"]["leader"]
         assert after["cluster"]["term"] == view["cluster"]["term"]

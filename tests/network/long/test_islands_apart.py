@@ -116,7 +116,7 @@ def assert_loser_begins_anew(machines: Machines, run: CycleId, line: Line, winne
     anew = {
         started.cycle: machine_of(machines, started.nodes[0])
         for island, started in islands
-        if any(is_anew(fact) for fact in island.branch())
+        if any(is_anew(fact) for fact in island.canonical_branch())
     }
     ((loser, machine),) = anew.items()
     alone = [step for step in line.values() if [*step.islands] != [] and loser not in step.islands]

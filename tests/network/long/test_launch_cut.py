@@ -20,7 +20,7 @@ DEAD_S = 3.0
 async def test_a_cut_and_killed_daemons_change_nothing_of_a_script(tmp_path: Path) -> None:
     async with two_machines(tmp_path) as machines:
         calm = Launched(machines[0], tmp_path, ARGUMENTS)
-        assert await calm.end() == 0, machines.told(calm.said)
+        assert await calm.end() == 0, machines.failure_text(calm.said)
         struck = Launched(machines[0], tmp_path, ARGUMENTS)
         await struck.read_until("iter 10:")
         links.separate([machines[1].host])
@@ -31,7 +31,7 @@ async def test_a_cut_and_killed_daemons_change_nothing_of_a_script(tmp_path: Pat
             machine.kill()
             await asyncio.sleep(DEAD_S)
             machine.start()
-        assert await struck.end() == 0, machines.told(struck.said)
+        assert await struck.end() == 0, machines.failure_text(struck.said)
         assert struck.losses() == calm.losses()
         assert len(struck.losses()) == 2 * 60
         assert "m2 isn't heard of" in struck.said

@@ -107,7 +107,7 @@ class TroubledRun(AskedRun):
     def assert_nothing_lost(self) -> None:
         """There was one attempt, and it has done all steps."""
         run = self._recorded()
-        assert len(run.attempts_opened) == 1, self._machines.told("it was begun anew")
+        assert len(run.attempts_opened) == 1, self._machines.failure_text("it was begun anew")
         assert {attempt.engine.partition("/")[0] for attempt in run.attempts_opened.values()} == {
             self._engine
         }

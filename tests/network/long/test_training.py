@@ -36,7 +36,7 @@ async def test_a_round_is_finished_without_the_leader_that_began_it(tmp_path: Pa
         ended = await machines.until(
             lambda cycle: cycle["state"] not in ("running", "waiting"), "the end", END_S, survivor
         )
-        assert ended["state"] == "finished", machines.told(str(ended["failure"]))
+        assert ended["state"] == "finished", machines.failure_text(str(ended["failure"]))
         leader.start()
         await machines.one_cluster(JOIN_S)
         (cycle,) = survivor.state().cycles.values()
@@ -76,10 +76,10 @@ async def test_a_gang_goes_on_when_the_cable_of_its_leader_is_pulled(tmp_path: P
         ended = await machines.until(
             lambda cycle: cycle["state"] not in ("running", "waiting"), "the end", END_S, survivor
         )
-        assert ended["state"] == "finished", machines.told(str(ended["failure"]))
+        assert ended["state"] == "finished", machines.failure_text(str(ended["failure"]))
         await machines.one_cluster(JOIN_S)
         (cycle,) = survivor.state().cycles.values()
-        line = [fact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted)]
+        line = [fact for fact in cycle.canonical_branch() if isinstance(fact, CheckpointCommitted)]
         assert {fact.attempt for fact in line} == {1}
         assert cycle.attempts_closed[1].reason == "finished"
         await assert_whole(machines, cycle, STEPS_OF_MINUTES, tmp_path)

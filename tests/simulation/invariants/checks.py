@@ -216,7 +216,7 @@ class Checks:
 def line_of(ledger: Ledger) -> str:
     """Return the canonical line of the cycle, as text."""
     cycle = ledger.state.cycles.get(CYCLE)
-    line = () if cycle is None else cycle.branch()
+    line = () if cycle is None else cycle.canonical_branch()
     return " ".join(
         fact.artifact if isinstance(fact, CheckpointCommitted) else f"{fact.round} {fact.verdict}"
         for fact in line
@@ -236,7 +236,7 @@ def check_line(ledger: Ledger) -> None:
     """The canonical line has one final checkpoint for each round, no gap, and whole parents."""
     cycle = ledger.state.cycles.get(CYCLE)
     last, rounds = "", 0
-    for fact in cycle.branch() if cycle is not None else ():
+    for fact in cycle.canonical_branch() if cycle is not None else ():
         if isinstance(fact, RoundCommitted):
             rounds += 1
         is_next = fact.round == (rounds if isinstance(fact, RoundCommitted) else rounds + 1)

@@ -70,7 +70,7 @@ def _named(cycle: CycleState) -> set[str]:
     placed = [fact for _, fact in cycle.placed()]
     checkpoints = {f.artifact: f for f in placed if isinstance(f, CheckpointCommitted)}
     rounds = [f for f in placed if isinstance(f, RoundCommitted)]
-    leaves = [*cycle.branch()[-1:], *cycle.branches()]
+    leaves = [*cycle.canonical_branch()[-1:], *cycle.other_leaves()]
     found = {fact_hash(leaf) for leaf in leaves if isinstance(leaf, RoundCommitted)}
     for leaf in leaves:
         above = leaf.artifact if isinstance(leaf, CheckpointCommitted) else leaf.parent

@@ -90,7 +90,7 @@ def _checkpoint(process: "Process") -> Sequence[Fact]:
 
 def _round(process: "Process") -> Sequence[Fact]:
     cycle = cycle_of(process)
-    line = cycle.branch()
+    line = cycle.canonical_branch()
     if not line or not isinstance(line[-1], CheckpointCommitted):
         return []
     verdict = process.world.rng.choice(("PROMOTE", "HOLD"))
@@ -121,7 +121,7 @@ def cycle_of(process: "Process") -> CycleState:
 
 def _last_checkpoint(cycle: CycleState) -> tuple[str, int]:
     """Return the artifact and the tokens of the line's last checkpoint."""
-    found = [fact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted)]
+    found = [fact for fact in cycle.canonical_branch() if isinstance(fact, CheckpointCommitted)]
     return (found[-1].artifact, found[-1].tokens) if found else ("", 0)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from jupiterd.cluster.facts.facts import Fact
-from jupiterd.cluster.ledger.ledger import Entry, Ledger, Writer, compose, parse, seal
+from jupiterd.cluster.ledger.ledger import Entry, EntryWriter, Ledger, compose, parse, seal
 from jupiterd.cluster.ledger.snapshot import compose_snapshot, seal_snapshot
 from jupiterd.cluster.membership.clones import CloneWatch
 from jupiterd.errors import CorruptLedgerError, DiskFullError, JupiterError
@@ -47,7 +47,7 @@ class Replica:
         self._owes_snapshot = False
         """What was adopted from a peer's snapshot isn't on disk yet."""
         self.ledger = load(disk.content)
-        self.writer = Writer(node, self.writer_name(draw_name))
+        self.writer = EntryWriter(node, self.writer_name(draw_name))
 
     def writer_name(self, draw_name: Callable[[], str]) -> str:
         """Return a name that no start of any daemon has had."""

@@ -7,7 +7,7 @@ with real keys.
 from blake3 import blake3
 
 from jupiterd.cluster.ledger.ledger import Entry, Ledger
-from jupiterd.cluster.ledger.snapshot import Snapshot, parse_snapshot
+from jupiterd.cluster.ledger.snapshot import LedgerSnapshot, parse_snapshot
 from jupiterd.errors import CorruptLedgerError
 from jupiterd.ids import NodeId
 
@@ -37,7 +37,7 @@ def check_signed(ledger: Ledger, entry: Entry) -> None:
         raise CorruptLedgerError(f"entry {entry.hash[:8]} isn't signed by a member")
 
 
-def verified_snapshot(ledger: Ledger, raw: bytes) -> Snapshot:
+def verified_snapshot(ledger: Ledger, raw: bytes) -> LedgerSnapshot:
     """Return a snapshot that a member signed and that fits."""
     snapshot = parse_snapshot(raw)
     is_member = not len(ledger) or snapshot.author in ledger.state.members

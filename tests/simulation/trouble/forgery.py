@@ -13,7 +13,7 @@ from jupiterd.cluster.facts.facts import (
     NodeAdmitted,
     PairingWindowSet,
 )
-from jupiterd.cluster.ledger.entry import Entry, Writer, compose, parse, seal
+from jupiterd.cluster.ledger.entry import Entry, EntryWriter, compose, parse, seal
 from jupiterd.cluster.values.bounds import MAX_NUMBER
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
@@ -43,7 +43,7 @@ def forge(world: "World") -> None:
 def forge_twins(world: "World") -> None:
     """Let two nodes each get another first entry of one writer, both signed by its key."""
     source = world.rng.choice(list(world.machines.values()))
-    writer = Writer(source.node, f"{TWIN}{world.fresh_name(8)}")
+    writer = EntryWriter(source.node, f"{TWIN}{world.fresh_name(8)}")
     for machine in world.rng.sample(list(world.machines.values()), 2):
         facts = [PairingWindowSet(world.rng.random() < 0.5, world.rng.randrange(1000))]
         raws = [_write(source.node, writer, 9, 1, "", facts).raw]
@@ -74,7 +74,7 @@ def backdate(world: "World") -> None:
         return
     guest, friend = world.rng.choice(guests), world.rng.choice(world.outside)
     term, by, *_ = state.admitted_at(guest) or (0, guest)
-    writer = Writer(guest, world.fresh_name(16))
+    writer = EntryWriter(guest, world.fresh_name(16))
     admitted = NodeAdmitted(
         friend, f"friend {len(world.door.backdated)}", certificate_of(friend), WALKED_IN
     )
@@ -93,31 +93,31 @@ def _offer(answer: Callable[..., object], raws: Sequence[bytes]) -> None:
 
 
 def _write(
-    signer: NodeId, writer: Writer, term: int, index: int, previous: str, facts: Sequence[Fact]
+    signer: NodeId, writer: EntryWriter, term: int, index: int, previous: str, facts: Sequence[Fact]
 ) -> Entry:
     body = compose(CLUSTER, term, writer, index, previous, facts)
     return parse(seal(body, sign(signer, body)))
 
 
 def _entry_of_a_stranger(world: "World", _source: "Machine") -> list[Entry]:
-    writer = Writer(STRANGER, world.fresh_name(16))
+    writer = EntryWriter(STRANGER, world.fresh_name(16))
     return [_write(STRANGER, writer, 99, 1, "", [PairingWindowSet(is_open=True, edit=99)])]
 
 
 def _founding_by_a_stranger(world: "World", _source: "Machine") -> list[Entry]:
-    writer = Writer(STRANGER, world.fresh_name(16))
+    writer = EntryWriter(STRANGER, world.fresh_name(16))
     return [_write(STRANGER, writer, 0, 1, "", [ClusterFounded("mine"), admission(STRANGER)])]
 
 
 def _entry_in_a_members_name(world: "World", source: "Machine") -> list[Entry]:
-    writer = Writer(source.node, world.fresh_name(16))
+    writer = EntryWriter(source.node, world.fresh_name(16))
     return [_write(STRANGER, writer, 9, 1, "", [PairingWindowSet(is_open=True, edit=99)])]
 
 
 def _entry_that_follows_nothing(world: "World", source: "Machine") -> list[Entry]:
     """Correctly signed by its author, behind that author's last entry, with another hash before."""
     for name, tip in load(source.disk.content).last().items():
-        writer, facts = Writer.parse(name), [PairingWindowSet(is_open=True, edit=99)]
+        writer, facts = EntryWriter.parse(name), [PairingWindowSet(is_open=True, edit=99)]
         if writer.node != source.node or tip.index == 0:
             continue
         return [_write(source.node, writer, tip.term, tip.index + 1, WRONG_HASH, facts)]
@@ -127,7 +127,7 @@ def _entry_that_follows_nothing(world: "World", source: "Machine") -> list[Entry
 def _entry_of_an_older_term(world: "World", source: "Machine") -> list[Entry]:
     """Correctly signed and chained, and its term goes back."""
     for name, tip in load(source.disk.content).last().items():
-        writer, facts = Writer.parse(name), [PairingWindowSet(is_open=True, edit=99)]
+        writer, facts = EntryWriter.parse(name), [PairingWindowSet(is_open=True, edit=99)]
         if writer.node == source.node and tip.term > 0:
             return [_write(source.node, writer, tip.term - 1, tip.index + 1, tip.hash, facts)]
     return []
@@ -138,7 +138,7 @@ def _entry_before_admission(world: "World", _source: "Machine") -> list[Entry]:
     for machine in world.machines.values():
         admitted_at = load(machine.disk.content).state.admitted_at(machine.node)
         if admitted_at is not None and admitted_at[0] > 1:
-            writer = Writer(machine.node, world.fresh_name(16))
+            writer = EntryWriter(machine.node, world.fresh_name(16))
             facts = [PairingWindowSet(is_open=True, edit=99)]
             return [_write(machine.node, writer, 0, 1, "", facts)]
     return []
@@ -147,7 +147,7 @@ def _entry_before_admission(world: "World", _source: "Machine") -> list[Entry]:
 def _entry_far_above_all_terms(world: "World", source: "Machine") -> list[Entry]:
     """Correctly signed by a member, and nobody could elect anybody above its term."""
     term = world.rng.choice((MAX_NUMBER, MAX_NUMBER - 1, 2**40))
-    writer = Writer(source.node, world.fresh_name(16))
+    writer = EntryWriter(source.node, world.fresh_name(16))
     return [_write(source.node, writer, term, 1, "", [PairingWindowSet(is_open=True, edit=99)])]
 
 

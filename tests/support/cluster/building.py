@@ -37,7 +37,7 @@ from jupiterd.cluster.facts.facts import (
 from jupiterd.cluster.facts.lifecycle_facts import CycleExtended, CycleRevived, FailureDismissed
 from jupiterd.cluster.facts.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
 from jupiterd.cluster.facts.steering import StudentSteered
-from jupiterd.cluster.ledger.entry import Entry, Writer, compose, parse, seal
+from jupiterd.cluster.ledger.entry import Entry, EntryWriter, compose, parse, seal
 from jupiterd.cluster.ledger.ledger import Ledger
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
@@ -53,14 +53,18 @@ def admitted(node: NodeId) -> NodeAdmitted:
 
 
 def make_entry(
-    ledger: Ledger, term: int, writer: Writer, facts: Sequence[Fact], cluster: ClusterId = CLUSTER
+    ledger: Ledger,
+    term: int,
+    writer: EntryWriter,
+    facts: Sequence[Fact],
+    cluster: ClusterId = CLUSTER,
 ) -> Entry:
     """The writer's next entry, as `ledger` stands."""
     index, previous = ledger.chain_end(writer)
     return parse(seal(compose(cluster, term, writer, index, previous, facts), SIGNATURE))
 
 
-def founded_ledger(writer: Writer, others: Sequence[NodeId] = ()) -> Ledger:
+def founded_ledger(writer: EntryWriter, others: Sequence[NodeId] = ()) -> Ledger:
     ledger = Ledger(CLUSTER)
     ledger.add(make_entry(ledger, 1, writer, [ClusterFounded("home"), admitted(writer.node)]))
     if others:

@@ -2,7 +2,7 @@
 
 from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.cycle.domain.domain import Domain, parse_domain
-from jupiterd.cycle.generation.promotion import Standing
+from jupiterd.cycle.generation.promotion import ActiveGenerators
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView
@@ -38,7 +38,7 @@ def view(completed: dict[str, WorkResult] | None = None, **changes: object) -> R
         "seed": 7,
         "started_at": "2026-01-01T00:00:00+00:00",
         "completed": completed or {},
-        "trained": None,
+        "candidate": None,
         "looks": 0,
     }
     return RoundView(**{**fields, **changes})
@@ -48,8 +48,8 @@ def artifact(name: str) -> ArtifactId:
     return ArtifactId(name.ljust(64, "0"))
 
 
-def in_full(student: str) -> Standing:
-    return Standing({"complete_function": (student,)})
+def in_full(student: str) -> ActiveGenerators:
+    return ActiveGenerators({"complete_function": (student,)})
 
 
 def finish(step: Step, completed: dict[str, WorkResult]) -> None:
@@ -83,7 +83,7 @@ def walk(domain: Domain, completed: dict[str, WorkResult], **changes: object) ->
     seen: list[Phase | str] = []
     trained = None
     for _ in range(20):
-        step, _ = next_step(view(completed, trained=trained, **changes), domain, SHAPE)
+        step, _ = next_step(view(completed, candidate=trained, **changes), domain, SHAPE)
         if isinstance(step, CloseRound):
             return [*seen, "close"]
         if isinstance(step, TrainRound):

@@ -107,7 +107,7 @@ async def not_offered(desk: Desk) -> Ending:
 
 async def gang_knocked(desk: Desk) -> Ending:
     await desk.lead()
-    desk.node.worker_runner.knocks.note(ConnectionsRefused(3), "run/0")
+    desk.node.worker_runner.refused_connections.note(ConnectionsRefused(3), "run/0")
     yield
     desk.pass_s(HOUR_S)
 

@@ -176,7 +176,7 @@ class Cluster:
             if len(known) == len(chosen) and _agree(known, len(chosen)):
                 return known
             if time.monotonic() > deadline_s:
-                raise AssertionError(self.told(f"they didn't become one cluster: {known}"))
+                raise AssertionError(self.failure_text(f"they didn't become one cluster: {known}"))
             await asyncio.sleep(LOOK_S)
 
     async def say_yes(self, among: Sequence[Daemon] = ()) -> None:
@@ -188,7 +188,7 @@ class Cluster:
             if not row["trusted"]:
                 asked = ("node", "trust", row["name"], "--yes")
                 done = await asyncio.to_thread(self.ctl, *asked, daemon=self.by_id(founder, view))
-                assert done.returncode == 0, self.told(done.stderr)
+                assert done.returncode == 0, self.failure_text(done.stderr)
         async with asyncio.timeout(MEET_TIMEOUT_S):
             while not all(  # noqa: ASYNC110 - daemons are asked
                 row["trusted"] for seen in await self.meet(chosen) for row in seen["nodes"]
@@ -217,7 +217,7 @@ class Cluster:
                         return cycle
         except TimeoutError:
             pass
-        raise AssertionError(self.told(f"{what}: not within {timeout_s:g} s; {document}"))
+        raise AssertionError(self.failure_text(f"{what}: not within {timeout_s:g} s; {document}"))
 
     async def recorded(
         self,
@@ -233,7 +233,9 @@ class Cluster:
             if len(cycles) == 1 and is_so(cycle := next(iter(cycles.values()))):
                 return cycle
             if time.monotonic() > deadline_s:
-                raise AssertionError(self.told(f"{what}: not recorded within {timeout_s:g} s"))
+                raise AssertionError(
+                    self.failure_text(f"{what}: not recorded within {timeout_s:g} s")
+                )
             await asyncio.sleep(LOOK_S)
 
     def ctl(
@@ -243,7 +245,7 @@ class Cluster:
         state_dir = (daemon or self[0]).state_dir
         return run_program([JUPITERCTL, "--state-dir", state_dir, *arguments], timeout_s)
 
-    def told(self, what: str) -> str:
+    def failure_text(self, what: str) -> str:
         """Return a failure's text with the end of every log."""
         return "\n".join([what, *(daemon.last_words() for daemon in self.daemons)])
 

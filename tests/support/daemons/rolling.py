@@ -53,11 +53,11 @@ async def trained(
     run: Document = {}
     while time.monotonic() < deadline_s:
         run = ((await asked.ask("train")) or {}).get("train") or {}
-        assert run.get("state") != "failed", cluster.told(str(run["failure"]))
+        assert run.get("state") != "failed", cluster.failure_text(str(run["failure"]))
         if is_so(run):
             return run
         await asyncio.sleep(0.1)
-    raise AssertionError(cluster.told(f"{what}: not within {timeout_s:g} s; {run}"))
+    raise AssertionError(cluster.failure_text(f"{what}: not within {timeout_s:g} s; {run}"))
 
 
 async def in_order(cluster: Cluster, leader_at: int) -> list[Daemon]:
@@ -128,21 +128,21 @@ async def stopped(cluster: Cluster) -> CycleState:
     """End the run, and return it once its last state is recorded."""
     ended = cluster.ctl("train", "stop", "--yes")
     assert ended.returncode == 0, ended.stderr
-    state = await cluster.recorded(lambda run: run.finished, "the end of the run", 60)
+    state = await cluster.recorded(lambda run: run.has_nothing_to_do, "the end of the run", 60)
     await cluster.meet()
     return state
 
 
 def assert_nothing_was_lost(cluster: Cluster, run: CycleState, seen: Sequence[Seen]) -> None:
     """Each finished step counts once, on every node alike."""
-    made = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
+    made = [fact for fact in run.canonical_branch() if isinstance(fact, CheckpointCommitted)]
     steps = [fact.step for fact in made]
     assert steps == sorted(set(steps))
     starts = {number: attempt.from_step for number, attempt in sorted(run.attempts_opened.items())}
     assert list(starts.values()) == sorted(starts.values())
     for before in seen:
         lost = {n: at for n, at in starts.items() if n > before.attempt and at < before.step}
-        assert not lost, cluster.told(f"finished steps were lost: {starts}, {before}")
+        assert not lost, cluster.failure_text(f"finished steps were lost: {starts}, {before}")
     for daemon in cluster.daemons:
         audited = cluster.ctl("data", "audit", "-o", "json", daemon=daemon)
         assert audited.returncode == 0, audited.stdout + audited.stderr
@@ -156,7 +156,7 @@ async def all_run(cluster: Cluster, program: str) -> None:
     deadline_s = time.monotonic() + TOLD_TIMEOUT_S
     for daemon in cluster.daemons:
         while (told := _versions(await daemon.ask())) != expected:
-            assert time.monotonic() < deadline_s, cluster.told(f"{daemon.name} sees {told}")
+            assert time.monotonic() < deadline_s, cluster.failure_text(f"{daemon.name} sees {told}")
             await asyncio.sleep(0.1)
         assert f"(jupiterd {program})" in (daemon.state_dir / "VERSION").read_text()
 

@@ -75,7 +75,7 @@ async def until_trained(
     async with asyncio.timeout(timeout_s):
         while True:
             train = ((await asked.ask("train")) or {}).get("train") or {}
-            assert train.get("state") != "failed", cluster.told(str(train["failure"]))
+            assert train.get("state") != "failed", cluster.failure_text(str(train["failure"]))
             if train.get("step", 0) >= at_least:
                 return train
             await asyncio.sleep(0.2)

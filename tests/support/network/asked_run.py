@@ -69,7 +69,7 @@ class AskedRun:
         for machine in self._machines.machines:
             run = {k: v for k, v in (await self._ask(machine)).items() if k != "phases"}
             rows += [in_short(await machine.view()), f"  {run}", f"  runs {machine.workers()}"]
-        return self._machines.told("\n".join(rows))
+        return self._machines.failure_text("\n".join(rows))
 
 
 def is_open(run: Document) -> bool:

@@ -83,7 +83,9 @@ class Machines(Cluster):
                 return [view for view in views if view is not None]
             if time.monotonic() > deadline_s:
                 told = "\n".join(in_short(view) for view in views)
-                raise AssertionError(self.told(f"{what}: not within {timeout_s:g} s\n{told}"))
+                raise AssertionError(
+                    self.failure_text(f"{what}: not within {timeout_s:g} s\n{told}")
+                )
             await asyncio.sleep(LOOK_S)
 
     async def one_cluster(self, timeout_s: float, among: Sequence[Machine] = ()) -> list[Document]:

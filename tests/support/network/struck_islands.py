@@ -300,7 +300,7 @@ async def _until_cleared(machines: Machines) -> None:
         for kind in ("spool", "scratch")
         for path in (machine.state_dir / kind).iterdir()
     ]:
-        assert time.monotonic() < deadline_s, machines.told(f"left over: {left}")
+        assert time.monotonic() < deadline_s, machines.failure_text(f"left over: {left}")
         await asyncio.sleep(LOOK_S)
 
 

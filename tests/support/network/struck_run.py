@@ -122,7 +122,7 @@ class StruckRun(AskedRun):
         print(f"struck: val_bpb {ended['val_bpb']:.4f}, {ended['epoch']} epochs")
         assert abs(ended["val_bpb"] - expected) <= SAME_BPB, (ended["val_bpb"], expected)
         run = self._recorded()
-        made = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
+        made = [fact for fact in run.canonical_branch() if isinstance(fact, CheckpointCommitted)]
         assert (made[-1].step, made[-1].is_final) == (self._steps, True)
         engines = {attempt.engine.partition("/")[0] for attempt in run.attempts_opened.values()}
         assert engines == {self._engine}

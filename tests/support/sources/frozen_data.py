@@ -40,7 +40,7 @@ async def frozen(cluster: Cluster, cycle: CycleId) -> Frozen:
         for of in known(cluster, cycle):
             if (manifest := of.manifests.get(1)) is not None:
                 return manifest.tokenizer, manifest.shards
-        assert time.monotonic() < deadline_s, cluster.told("the data wasn't frozen")
+        assert time.monotonic() < deadline_s, cluster.failure_text("the data wasn't frozen")
         await asyncio.sleep(LOOK_S)
 
 
@@ -51,5 +51,5 @@ async def stop(cluster: Cluster, cycle: CycleId) -> None:
         stopped = cluster.ctl("cycle", "stop", cycle, "--yes")
         if stopped.returncode == 0:
             return
-        assert time.monotonic() < deadline_s, cluster.told(stopped.stderr)
+        assert time.monotonic() < deadline_s, cluster.failure_text(stopped.stderr)
         await asyncio.sleep(LOOK_S)

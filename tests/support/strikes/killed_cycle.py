@@ -173,7 +173,7 @@ class KilledCycle:
         """Wait for the first worker: by then the cycle is recorded."""
         deadline_s = time.monotonic() + START_TIMEOUT_S
         while not self._id or not self._killer.workers():
-            assert time.monotonic() < deadline_s, self._cluster.told("nobody begins")
+            assert time.monotonic() < deadline_s, self._cluster.failure_text("nobody begins")
             await asyncio.sleep(LOOK_S)
             found = self._cluster[0].state().cycles
             self._id = next((cycle for cycle in found if cycle not in known), self._id)
@@ -182,7 +182,9 @@ class KilledCycle:
         """Wait for a phase; False where it is over already."""
         deadline_s = time.monotonic() + PHASE_TIMEOUT_S
         while _place(self._now()) < _place(moment) and not self._is_over():
-            assert time.monotonic() < deadline_s, self._cluster.told(f"it never comes to {moment}")
+            assert time.monotonic() < deadline_s, self._cluster.failure_text(
+                f"it never comes to {moment}"
+            )
             await asyncio.sleep(LOOK_S)
         return self._moment == moment and not self._is_over()
 
@@ -200,18 +202,18 @@ class KilledCycle:
             self._looked_s = now_s
             cycle = self._killer.recorded(self._id)
             if cycle is not None:
-                self._has_ended, self._round = cycle.finished, cycle.rounds_committed + 1
+                self._has_ended, self._round = cycle.has_nothing_to_do, cycle.rounds_committed + 1
         return self._has_ended
 
     async def _ended(self) -> CycleState:
         deadline_s = time.monotonic() + END_TIMEOUT_S
         while not self._is_over():
-            assert time.monotonic() < deadline_s, self._cluster.told("it doesn't end")
+            assert time.monotonic() < deadline_s, self._cluster.failure_text("it doesn't end")
             await asyncio.sleep(ENDED_LOOK_S)
         await self._killer.bring_all_back()
         cycle = self._killer.recorded(self._id)
         assert cycle is not None
-        assert cycle.failed is None, self._cluster.told(str(cycle.failed))
+        assert cycle.failed is None, self._cluster.failure_text(str(cycle.failed))
         return cycle
 
 

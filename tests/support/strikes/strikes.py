@@ -107,7 +107,7 @@ class Struck:
             self._killed, pids = await _kill(self._cluster, self._victim, caught)
         finally:
             _let_go_on(caught)
-        told = self._cluster.told(f"{moment}: a worker goes on")
+        told = self._cluster.failure_text(f"{moment}: a worker goes on")
         assert await all_gone(pids, GONE_TIMEOUT_S), told
 
     async def until_over(self, moment: Moment) -> None:
@@ -130,14 +130,14 @@ async def _caught(cluster: Cluster, moment: Moment, chance: random.Random) -> li
     """Wait for the workers of the phase, let them come into their work, and stop them there."""
     deadline_s = time.monotonic() + CATCH_TIMEOUT_S
     while not list(_workers(cluster, moment)):
-        assert time.monotonic() < deadline_s, cluster.told(f"nobody works on {moment}")
+        assert time.monotonic() < deadline_s, cluster.failure_text(f"nobody works on {moment}")
         await asyncio.sleep(LOOK_S)
     await asyncio.sleep(chance.uniform(0.0, LONGEST_WAIT_S[moment.phase]))
     stopped = [caught for caught in _workers(cluster, moment) if is_running(caught.pid)]
     for caught in stopped if moment.phase is not Phase.TRAIN else ():
         with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
             os.kill(caught.pid, signal.SIGSTOP)
-    assert stopped, cluster.told(f"{moment}: the workers had ended before they were caught")
+    assert stopped, cluster.failure_text(f"{moment}: the workers had ended before they were caught")
     return stopped
 
 
@@ -174,7 +174,7 @@ async def _kill(
 
 async def _leader(cluster: Cluster) -> Daemon:
     view = await cluster[0].ask()
-    assert view is not None, cluster.told("the first daemon doesn't answer")
+    assert view is not None, cluster.failure_text("the first daemon doesn't answer")
     return cluster.by_id(view["cluster"]["leader"], view)
 
 

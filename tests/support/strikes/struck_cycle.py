@@ -55,7 +55,7 @@ async def _assert_ends_whole(cluster: Cluster, engine: str, folder: Path) -> Non
     ended = await cluster.until(
         lambda cycle: cycle["state"] not in ("running", "waiting"), "the end", END_TIMEOUT_S
     )
-    assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
+    assert ended["state"] == "finished", cluster.failure_text(str(ended["failure"]))
     await cluster.meet()
     (cycle,) = cluster[0].state().cycles.values()
     engines = {attempt.engine.partition("/")[0] for attempt in cycle.attempts_opened.values()}

@@ -35,9 +35,9 @@ async def data_of_round_one(started: CycleStarted, folder: Path) -> dict[str, Ma
             seed=started.seed,
             started_at=started.started_at,
             completed=completed,
-            trained=None,
+            candidate=None,
             looks=0,
-            of_others=generator_from(started.generator),
+            named_generator=generator_from(started.generator),
         )
         step, _ = next_step(view, domain, shape)
         if not isinstance(step, RunItems):

@@ -6,7 +6,7 @@ import pytest
 
 from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.cycle.domain.domain import Domain, parse_domain
-from jupiterd.cycle.generation.promotion import Standing
+from jupiterd.cycle.generation.promotion import ActiveGenerators
 from jupiterd.cycle.phases.generate import ahead, generate
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
 from jupiterd.cycle.phases.table import next_step, skip_reason
@@ -98,7 +98,7 @@ def test_the_holdout_reaches_nobody_but_its_maker_the_filter_and_the_evaluation(
         trained = None
         mine: dict[str, WorkResult] = {k: v for k, v in completed.items() if k.startswith("r1/")}
         for _ in range(20):
-            now = view(mine, round=number, standing=in_full(artifact("student")), trained=trained)
+            now = view(mine, round=number, standing=in_full(artifact("student")), candidate=trained)
             step, _ = next_step(now, domain, SHAPE)
             if isinstance(step, CloseRound):
                 break
@@ -164,7 +164,11 @@ def test_what_is_written_again_is_written_by_other_draws_of_documents_in_another
             (item.id, item.params["order"], item.params["seed"])
             for item in generate(each, domain, SHAPE)
         ]
-        for each in (now, replace(now, attempts={1: 3}), replace(now, attempts={2: 1}))
+        for each in (
+            now,
+            replace(now, generation_redos={1: 3}),
+            replace(now, generation_redos={2: 1}),
+        )
     ]
     assert told[0] == told[1], "of another round"
     assert {order for _, order, _ in told[0]} == {"7/2"}
@@ -180,7 +184,7 @@ def test_nothing_is_written_ahead_for_no_round_or_in_place_of_a_student_on_trial
     walk(domain, completed)
     student = artifact("student")
     assert ahead(view(completed, rounds=1, standing=in_full(student)), domain) == ()
-    assert ahead(view(completed, rounds=3, standing=Standing(canary=student)), domain) == ()
+    assert ahead(view(completed, rounds=3, standing=ActiveGenerators(canary=student)), domain) == ()
     assert ahead(view(completed, rounds=3), domain) == ()
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from jupiterd.doctor import engine_reports, nvidia_driver
-from jupiterd.doctor.engines import Reading, judge, judge_mlx, judge_nccl, judge_torch
+from jupiterd.doctor.engines import EngineReading, judge, judge_mlx, judge_nccl, judge_torch
 from jupiterd.doctor.finding import Status
-from jupiterd.doctor.nvidia_driver import Reading as Driver
+from jupiterd.doctor.nvidia_driver import DriverReading as Driver
 from jupiterd.processes.device_locks import device_locked
 
 NONE_HERE = Driver()
@@ -37,9 +37,9 @@ CUDA_TORCH = CPU_TORCH | {
 }
 CPU_MLX: dict[str, Any] = {"version": "0.32.4", "mlx_lm": "0.32.2", "metal": False}
 MISSING = {"missing": True}
-LINUX = Reading("Linux", "x86_64", NONE_HERE, CPU_TORCH, CPU_MLX)
+LINUX = EngineReading("Linux", "x86_64", NONE_HERE, CPU_TORCH, CPU_MLX)
 WITH_GPU = replace(LINUX, driver=DRIVER, torch=CUDA_TORCH)
-MAC = Reading("Darwin", "arm64", NONE_HERE, CPU_TORCH, CPU_MLX | {"metal": True})
+MAC = EngineReading("Darwin", "arm64", NONE_HERE, CPU_TORCH, CPU_MLX | {"metal": True})
 
 
 def test_a_machine_without_a_gpu_is_well_with_torch_for_cpus():
@@ -104,7 +104,7 @@ def test_without_nccl_gangs_go_on_and_people_are_told(torch: dict[str, Any]):
         (replace(LINUX, has_openblas=False), Status.WARN),
     ],
 )
-def test_mlx_on_a_mac_and_elsewhere(reading: Reading, status: Status):
+def test_mlx_on_a_mac_and_elsewhere(reading: EngineReading, status: Status):
     assert judge_mlx(reading).status is status
 
 
@@ -112,7 +112,7 @@ def test_mlx_on_a_mac_and_elsewhere(reading: Reading, status: Status):
     ("reading", "extra"),
     [(LINUX, "[cpu]"), (WITH_GPU, "[nvidia]"), (replace(LINUX, system="Darwin"), "[mac]")],
 )
-def test_a_machine_without_any_engine_is_told_what_to_install(reading: Reading, extra: str):
+def test_a_machine_without_any_engine_is_told_what_to_install(reading: EngineReading, extra: str):
     *_, found = judge(replace(reading, torch=MISSING, mlx=MISSING))
     assert found.status is Status.FAIL
     assert found.fix == f"{shlex.quote(sys.executable)} -m pip install 'jupiterd{extra}'"

@@ -6,13 +6,13 @@ import pytest
 
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.doctor.finding import Status
-from jupiterd.doctor.firewall import Reading, judge
+from jupiterd.doctor.firewall import FirewallReading, judge
 from jupiterd.doctor.lan import Network
 from jupiterd.doctor.system_command import CommandOutput
 from tests.unit.doctor.test_nft_ruleset import ACCEPT, ESTABLISHED, field, match, ruleset
 
 LAN = Network("eth0", InterfaceKind.ETHERNET, "192.168.1.5", "192.168.1.0/24", 1000)
-LINUX = Reading("Linux", 47470, (LAN,))
+LINUX = FirewallReading("Linux", 47470, (LAN,))
 NOT_ROOT = CommandOutput(1, errors="Operation not permitted (you must be root)")
 FROM_LAN = [match(field("ip", "saddr"), {"prefix": {"addr": "192.168.1.0", "len": 24}}), ACCEPT]
 
@@ -63,7 +63,9 @@ def test_rules_that_are_not_understood_are_a_warning():
         (replace(LINUX, ruleset=NOT_ROOT), 'sudo "$(command -v jupiterd)" doctor'),
     ],
 )
-def test_where_only_root_may_read_the_command_of_the_tool_is_named(reading: Reading, fix: str):
+def test_where_only_root_may_read_the_command_of_the_tool_is_named(
+    reading: FirewallReading, fix: str
+):
     found = judge(reading)
     assert found.status is Status.WARN
     assert found.fix.endswith(fix)
@@ -82,4 +84,4 @@ def test_without_any_tool_there_is_no_firewall():
     ],
 )
 def test_the_firewall_of_a_mac(told: CommandOutput, status: Status):
-    assert judge(Reading("Darwin", 47470, (LAN,), mac=told)).status is status
+    assert judge(FirewallReading("Darwin", 47470, (LAN,), mac=told)).status is status

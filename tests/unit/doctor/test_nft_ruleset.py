@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jupiterd.doctor.nft_ruleset import Outcome, Packet, outcome
+from jupiterd.doctor.nft_ruleset import Packet, PacketOutcome, outcome
 
 JOINING = Packet("tcp", 47470, "eth0", "192.168.1.7", "192.168.1.5")
 FINDING = Packet("udp", 5353, "eth0", "192.168.1.7", "224.0.0.251")
@@ -40,12 +40,12 @@ def ruleset(*rules: list[Any], policy: str = "drop", **chains: list[list[Any]]) 
 
 
 def test_without_rules_everybody_gets_in():
-    assert outcome('{"nftables": [{"metainfo": {}}]}', JOINING) is Outcome.ACCEPTED
+    assert outcome('{"nftables": [{"metainfo": {}}]}', JOINING) is PacketOutcome.ACCEPTED
 
 
 def test_a_policy_of_drop_keeps_newcomers_out_though_old_connections_go_on():
-    assert outcome(ruleset(ESTABLISHED), JOINING) is Outcome.DROPPED
-    assert outcome(ruleset(ESTABLISHED, policy="accept"), JOINING) is Outcome.ACCEPTED
+    assert outcome(ruleset(ESTABLISHED), JOINING) is PacketOutcome.DROPPED
+    assert outcome(ruleset(ESTABLISHED, policy="accept"), JOINING) is PacketOutcome.ACCEPTED
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_policy_of_drop_keeps_newcomers_out_though_old_connections_go_on():
     ],
 )
 def test_a_rule_about_it_lets_it_in(rule: list[Any]):
-    assert outcome(ruleset([*rule, ACCEPT]), JOINING) is Outcome.ACCEPTED
+    assert outcome(ruleset([*rule, ACCEPT]), JOINING) is PacketOutcome.ACCEPTED
 
 
 @pytest.mark.parametrize(
@@ -76,38 +76,43 @@ def test_a_rule_about_it_lets_it_in(rule: list[Any]):
     ],
 )
 def test_a_rule_about_others_does_not(rule: list[Any]):
-    assert outcome(ruleset([*rule, ACCEPT]), JOINING) is Outcome.DROPPED
+    assert outcome(ruleset([*rule, ACCEPT]), JOINING) is PacketOutcome.DROPPED
 
 
 def test_the_first_rule_that_decides_counts():
     mine = [match(field("tcp", "dport"), 47470)]
-    assert outcome(ruleset([*mine, DROP], [ACCEPT]), JOINING) is Outcome.DROPPED
-    assert outcome(ruleset([*mine, ACCEPT], [DROP]), JOINING) is Outcome.ACCEPTED
+    assert outcome(ruleset([*mine, DROP], [ACCEPT]), JOINING) is PacketOutcome.DROPPED
+    assert outcome(ruleset([*mine, ACCEPT], [DROP]), JOINING) is PacketOutcome.ACCEPTED
     refused = [*mine, {"reject": {"type": "tcp reset"}}]
-    assert outcome(ruleset(refused, policy="accept"), JOINING) is Outcome.DROPPED
+    assert outcome(ruleset(refused, policy="accept"), JOINING) is PacketOutcome.DROPPED
 
 
 def test_multicast_is_told_by_its_group_or_its_kind():
     group = [match(field("ip", "daddr"), "224.0.0.251"), match(field("udp", "dport"), 5353), ACCEPT]
     for rule in (group, [match(meta("pkttype"), "multicast"), ACCEPT]):
-        assert outcome(ruleset(rule), FINDING) is Outcome.ACCEPTED
-        assert outcome(ruleset(rule), JOINING) is Outcome.DROPPED
+        assert outcome(ruleset(rule), FINDING) is PacketOutcome.ACCEPTED
+        assert outcome(ruleset(rule), JOINING) is PacketOutcome.DROPPED
 
 
 def test_another_chain_may_decide_or_send_it_back():
     jump = [{"jump": {"target": "lan"}}]
     lets_in = [match(field("tcp", "dport"), 47470), ACCEPT]
-    assert outcome(ruleset(jump, lan=[lets_in]), JOINING) is Outcome.ACCEPTED
-    assert outcome(ruleset(jump, lan=[[{"return": None}], lets_in]), JOINING) is Outcome.DROPPED
-    assert outcome(ruleset(jump, lan=[[{"jump": {"target": "lan"}}]]), JOINING) is Outcome.DROPPED
+    assert outcome(ruleset(jump, lan=[lets_in]), JOINING) is PacketOutcome.ACCEPTED
+    assert (
+        outcome(ruleset(jump, lan=[[{"return": None}], lets_in]), JOINING) is PacketOutcome.DROPPED
+    )
+    assert (
+        outcome(ruleset(jump, lan=[[{"jump": {"target": "lan"}}]]), JOINING)
+        is PacketOutcome.DROPPED
+    )
 
 
 def test_a_map_of_states_decides_about_those_it_names():
     states = {"set": [["established", ACCEPT], ["invalid", DROP]]}
     by_state = [{"vmap": {"key": {"ct": {"key": "state"}}, "data": states}}]
-    assert outcome(ruleset(by_state), JOINING) is Outcome.DROPPED
+    assert outcome(ruleset(by_state), JOINING) is PacketOutcome.DROPPED
     states["set"].append(["new", ACCEPT])
-    assert outcome(ruleset(by_state), JOINING) is Outcome.ACCEPTED
+    assert outcome(ruleset(by_state), JOINING) is PacketOutcome.ACCEPTED
 
 
 @pytest.mark.parametrize(
@@ -115,10 +120,10 @@ def test_a_map_of_states_decides_about_those_it_names():
     [{"xt": None}, match(field("ip", "saddr"), "@friends"), match({"fib": {"flags": "daddr"}}, 1)],
 )
 def test_what_is_not_understood_makes_the_answer_unsure(strange: dict[str, Any]):
-    assert outcome(ruleset([strange, ACCEPT]), JOINING) is Outcome.UNSURE
-    assert outcome(ruleset([strange, DROP], policy="accept"), JOINING) is Outcome.UNSURE
+    assert outcome(ruleset([strange, ACCEPT]), JOINING) is PacketOutcome.UNSURE
+    assert outcome(ruleset([strange, DROP], policy="accept"), JOINING) is PacketOutcome.UNSURE
     only_counted = [strange, {"counter": {"packets": 1, "bytes": 1}}]
-    assert outcome(ruleset(only_counted), JOINING) is Outcome.DROPPED
+    assert outcome(ruleset(only_counted), JOINING) is PacketOutcome.DROPPED
 
 
 def test_of_two_tables_each_must_let_it_in():
@@ -126,4 +131,4 @@ def test_of_two_tables_each_must_let_it_in():
     for row in closed["nftables"][1:]:
         row["chain"]["table"] = "other"
     both = {"nftables": [*open_one["nftables"], *closed["nftables"]]}
-    assert outcome(json.dumps(both), JOINING) is Outcome.DROPPED
+    assert outcome(json.dumps(both), JOINING) is PacketOutcome.DROPPED

@@ -29,14 +29,14 @@ NOW_S = 1_795_000_000.0
     ],
 )
 def test_the_clock(wall_s: float, is_synchronised: bool | None, status: Status):
-    assert clock_check.judge(clock_check.Reading(wall_s, is_synchronised)).status is status
+    assert clock_check.judge(clock_check.ClockReading(wall_s, is_synchronised)).status is status
 
 
 def test_this_machines_clock_can_be_read():
     assert clock_check.read(machine()).wall_s > clock_check.EARLIEST_S
 
 
-ROOMY = disk.Reading("/state", 400 * GIB, 500 * GIB, GIB, "ext4")
+ROOMY = disk.DiskReading("/state", 400 * GIB, 500 * GIB, GIB, "ext4")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ ROOMY = disk.Reading("/state", 400 * GIB, 500 * GIB, GIB, "ext4")
         (replace(ROOMY, is_private=False), Status.WARN, "may look into"),
     ],
 )
-def test_the_disk(reading: disk.Reading, status: Status, word: str):
+def test_the_disk(reading: disk.DiskReading, status: Status, word: str):
     found = disk.judge(reading)
     assert (found.status, word in found.why) == (status, True)
 
@@ -76,13 +76,13 @@ def test_a_state_folder_that_is_not_there_yet_is_judged_by_where_it_would_be(tmp
     ],
 )
 def test_linux_inside_windows(kernel: str, mode: str, has_systemd: bool, status: Status):
-    found = wsl.judge(wsl.Reading(kernel, mode, has_systemd, 47470))
+    found = wsl.judge(wsl.WslReading(kernel, mode, has_systemd, 47470))
     assert found.status is status
     assert found.fix or status is Status.NOT_HERE
 
 
 def test_windows_firewall_gets_a_rule_for_our_port():
-    found = wsl.judge(wsl.Reading("6.6.87-microsoft-standard-WSL2", "mirrored", True, 47470))
+    found = wsl.judge(wsl.WslReading("6.6.87-microsoft-standard-WSL2", "mirrored", True, 47470))
     assert "New-NetFirewallHyperVRule" in found.fix
     assert "-LocalPorts 47470" in found.fix
 
@@ -90,14 +90,14 @@ def test_windows_firewall_gets_a_rule_for_our_port():
 @pytest.mark.parametrize(
     ("reading", "status"),
     [
-        (local_network.Reading("Linux"), Status.NOT_HERE),
-        (local_network.Reading("Darwin"), Status.NOT_HERE),
-        (local_network.Reading("Darwin", (0, 0)), Status.OK),
-        (local_network.Reading("Darwin", (0, errno.EHOSTUNREACH)), Status.FAIL),
-        (local_network.Reading("Darwin", (errno.ENETDOWN,)), Status.WARN),
+        (local_network.LocalNetworkReading("Linux"), Status.NOT_HERE),
+        (local_network.LocalNetworkReading("Darwin"), Status.NOT_HERE),
+        (local_network.LocalNetworkReading("Darwin", (0, 0)), Status.OK),
+        (local_network.LocalNetworkReading("Darwin", (0, errno.EHOSTUNREACH)), Status.FAIL),
+        (local_network.LocalNetworkReading("Darwin", (errno.ENETDOWN,)), Status.WARN),
     ],
 )
-def test_the_permission_of_macos(reading: local_network.Reading, status: Status):
+def test_the_permission_of_macos(reading: local_network.LocalNetworkReading, status: Status):
     assert local_network.judge(reading).status is status
 
 
@@ -114,7 +114,7 @@ def test_the_permission_of_macos(reading: local_network.Reading, status: Status)
     ],
 )
 def test_our_own_port(is_running: bool, number: int, status: Status):
-    (found,) = ports.judge(ports.Reading(47470, is_running, number))
+    (found,) = ports.judge(ports.PortReading(47470, is_running, number))
     assert found.status is status
 
 
@@ -129,14 +129,14 @@ def test_our_own_port(is_running: bool, number: int, status: Status):
 )
 def test_a_node_that_does_not_answer(number: int, word: str):
     silent = ports.Try("beta", "10.0.0.2:47470", number)
-    _, found = ports.judge(ports.Reading(47470, True, 0, (silent,)))
+    _, found = ports.judge(ports.PortReading(47470, True, 0, (silent,)))
     assert found.status is Status.WARN
     assert word in found.why
 
 
 def test_whose_own_link_is_out_is_not_told_to_wake_the_others():
     silent = ports.Try("beta", "10.0.0.2:47470", errno.ETIMEDOUT)
-    _, found = ports.judge(ports.Reading(47470, True, 0, (silent,), is_own_link_out=True))
+    _, found = ports.judge(ports.PortReading(47470, True, 0, (silent,), is_own_link_out=True))
     assert found.status is Status.NOT_HERE
     assert "own link is out" in found.why
     told = machine(health=({"code": "link-out", "severity": "warning", "title": "", "hint": ""},))
@@ -216,7 +216,7 @@ def judged(
     wired: tuple[Network, ...] = (),
     name: str = "beta",
 ) -> list:
-    return links.judge(links.Reading(tuple((name, way) for way in ways), agreed, wired))
+    return links.judge(links.LinkReading(tuple((name, way) for way in ways), agreed, wired))
 
 
 def test_a_machines_name_is_one_word_in_a_command_that_people_copy():

@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Answer:
+class TraceAnswer:
     """What this node's store has of a request."""
 
     reply: peer_pb2.TraceReply
@@ -69,7 +69,7 @@ async def trace_for_member(
 
 def trace_here(
     store: ArtifactStore, outputs: list[Output], request: peer_pb2.TraceRequest
-) -> Answer:
+) -> TraceAnswer:
     """Return what this node's store has of a request; reads the disk."""
     local = _LocalSamples(store, outputs)
     if request.batch:
@@ -80,7 +80,7 @@ def trace_here(
         reply = peer_pb2.TraceReply(token=local.token(request.shards, request.offset))
     else:
         reply = peer_pb2.TraceReply(samples=_within_bounds(local.samples(request.samples)))
-    return Answer(reply, frozenset(local.damaged))
+    return TraceAnswer(reply, frozenset(local.damaged))
 
 
 def _within_bounds(found: Iterable[peer_pb2.TracedSample]) -> Iterator[peer_pb2.TracedSample]:

@@ -229,6 +229,6 @@ def _generators(state: State) -> Mapping[str, Plain]:
         }
         for run in state.cycles.values()
         if is_whole(run)
-        for fact in run.branch()
+        for fact in run.canonical_branch()
         if isinstance(fact, CheckpointCommitted)
     }

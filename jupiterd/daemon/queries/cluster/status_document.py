@@ -101,7 +101,7 @@ def current_cycle(sources: DocumentSources) -> dict[str, Any] | None:
     cycles = [cycle for cycle in sources.replica.state.cycles.values() if cycle.started is not None]
     latest = max(
         cycles,
-        key=lambda cycle: (not cycle.finished, cycle.goes_on, cycle.start_order),
+        key=lambda cycle: (not cycle.has_nothing_to_do, cycle.goes_on, cycle.start_order),
         default=None,
     )
     return None if latest is None else shown(sources, latest)
@@ -111,7 +111,7 @@ def current_training(sources: DocumentSources) -> dict[str, Any] | None:
     """Return the running training run's document, else the latest one's; None where none is."""
     cycles = sources.replica.state.cycles.values()
     runs = [run for run in cycles if run.training is not None and is_whole(run)]
-    latest = max(runs, key=lambda run: (not run.finished, run.start_order), default=None)
+    latest = max(runs, key=lambda run: (not run.has_nothing_to_do, run.start_order), default=None)
     return None if latest is None else shown(sources, latest)
 
 
@@ -143,7 +143,9 @@ def _settled(_: State) -> "defaultdict[CycleId, Settled]":
 
 def _model_path(sources: DocumentSources, cycle: CycleState) -> str | None:
     """Return the folder of the newest model on this machine, as it was exported."""
-    finals = [f for f in cycle.branch() if isinstance(f, CheckpointCommitted) and f.is_final]
+    finals = [
+        f for f in cycle.canonical_branch() if isinstance(f, CheckpointCommitted) and f.is_final
+    ]
     for final in reversed(finals):
         folder = sources.exports.folder(cycle, final.round, final.artifact)
         if folder.is_dir():

@@ -66,7 +66,7 @@ def _checkpoints(run: SelectedRun) -> Iterator[tuple[int | None, CheckpointCommi
 
 
 def _of_branch(state: CycleState) -> Iterator[CheckpointCommitted]:
-    return (fact for fact in state.branch() if isinstance(fact, CheckpointCommitted))
+    return (fact for fact in state.canonical_branch() if isinstance(fact, CheckpointCommitted))
 
 
 async def _holders(

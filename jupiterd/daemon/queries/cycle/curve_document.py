@@ -16,7 +16,7 @@ from jupiterd.cluster.ledger.island_runs import number_of
 from jupiterd.cycle.base.thinned_curve import CurvePoint
 from jupiterd.daemon.catalog.selected_run import SelectedRun, shown_run
 from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
-from jupiterd.daemon.queries.cycle.curve_merge import Writer, whole_curve
+from jupiterd.daemon.queries.cycle.curve_merge import CurveWriter, whole_curve
 from jupiterd.daemon.queries.cycle.curve_wire import Curves, curves_of
 from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.document_schema import SCHEMA
@@ -74,16 +74,16 @@ def _row(point: CurvePoint, first_s: float | None) -> list[float | None]:
     return [point.step, loss, point.tokens, elapsed_s]
 
 
-def _writers(run: SelectedRun) -> Iterator[Writer]:
+def _writers(run: SelectedRun) -> Iterator[CurveWriter]:
     yield from _of_gang(run.state, 0, run.round)
     for state, started in run.islands:
         yield from _of_gang(state, number_of(started), OF_ISLANDS)
 
 
-def _of_gang(state: CycleState, island: int, round_number: int) -> Iterator[Writer]:
+def _of_gang(state: CycleState, island: int, round_number: int) -> Iterator[CurveWriter]:
     for _, opened in sorted(state.attempts_opened.items()):
         if opened.round == round_number and opened.gang:
-            yield Writer(opened.gang[0], island, opened.from_step)
+            yield CurveWriter(opened.gang[0], island, opened.from_step)
 
 
 async def _curves_of_nodes(

@@ -12,7 +12,7 @@ from jupiterd.ids import NodeId
 
 
 @dataclass(frozen=True)
-class Writer:
+class CurveWriter:
     """Who has written the steps of an attempt: the node of its rank 0."""
 
     node: NodeId
@@ -32,7 +32,7 @@ class MergedCurve:
 
 
 def whole_curve(
-    writers: Sequence[Writer], curves: Mapping[NodeId, Curves], round_number: int
+    writers: Sequence[CurveWriter], curves: Mapping[NodeId, Curves], round_number: int
 ) -> MergedCurve:
     """Return the curve of a round.
 
@@ -52,7 +52,7 @@ def whole_curve(
 
 
 def _line(
-    writers: Iterable[Writer], curves: Mapping[NodeId, Curves], round_number: int
+    writers: Iterable[CurveWriter], curves: Mapping[NodeId, Curves], round_number: int
 ) -> MergedCurve:
     """Return the curve of one gang; an attempt that went back takes back what was beyond it."""
     points: list[CurvePoint] = []

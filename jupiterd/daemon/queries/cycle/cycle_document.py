@@ -84,7 +84,12 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
     current = min(cycle.rounds_committed + 1, cycle.rounds_wanted)
     shown = [(state, started) for state, started in islands if started.parent_round == current]
     last = next(
-        (fact for fact in reversed(cycle.branch()) if isinstance(fact, CheckpointCommitted)), None
+        (
+            fact
+            for fact in reversed(cycle.canonical_branch())
+            if isinstance(fact, CheckpointCommitted)
+        ),
+        None,
     )
     live = None if live is None else _with_finite_values(live)
     values = dict((live or {}).get("values", {}))
@@ -196,7 +201,7 @@ def _state(cycle: CycleState, *, has_leader: bool) -> str:
     if cycle.failed is not None:
         return "failed"
     if cycle.wanted == RUNNING or cycle.rounds_committed >= cycle.rounds_wanted:
-        return "finished" if cycle.finished else "running" if has_leader else "waiting"
+        return "finished" if cycle.has_nothing_to_do else "running" if has_leader else "waiting"
     return cycle.wanted
 
 
@@ -313,7 +318,9 @@ def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
 
 def _starts_given(cycle: CycleState) -> Iterator[dict[str, Any]]:
     """Return the score of weights that were given, behind the beginning of their first attempt."""
-    checkpoints = (fact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted))
+    checkpoints = (
+        fact for fact in cycle.canonical_branch() if isinstance(fact, CheckpointCommitted)
+    )
     rounds: set[int] = set()
     for first in checkpoints:
         if first.round not in rounds and (text := began_with(first)):
@@ -324,7 +331,9 @@ def _starts_given(cycle: CycleState) -> Iterator[dict[str, Any]]:
 
 def _early_ends(cycle: CycleState) -> Iterator[dict[str, Any]]:
     """Return which trainings ended early, or worse, behind the last words of their attempts."""
-    checkpoints = (fact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted))
+    checkpoints = (
+        fact for fact in cycle.canonical_branch() if isinstance(fact, CheckpointCommitted)
+    )
     for last in checkpoints:
         for before, text in ((3, worse_end(last)), (2, early_end(last))):
             if text:

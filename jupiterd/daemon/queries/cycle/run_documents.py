@@ -92,7 +92,9 @@ def _form(counts: Mapping[str, int]) -> str | None:
 def _state(run: CycleState) -> str:
     if run.prepared is not None:
         return "ready"
-    return "failed" if run.failed is not None else "stopped" if run.finished else "preparing"
+    return (
+        "failed" if run.failed is not None else "stopped" if run.has_nothing_to_do else "preparing"
+    )
 
 
 async def audit_document(state: State, store: ArtifactStore, wanted: str) -> dict[str, Any]:
@@ -106,7 +108,9 @@ async def audit_document(state: State, store: ArtifactStore, wanted: str) -> dic
         (
             run
             for run in state.cycles.values()
-            if run.begun is not None and is_whole(run) and (run.branch() or run.outer_branch())
+            if run.begun is not None
+            and is_whole(run)
+            and (run.canonical_branch() or run.outer_branch())
         ),
         key=lambda run: run.start_order,
         reverse=True,
@@ -137,7 +141,7 @@ async def _audited(state: State, store: ArtifactStore, run: CycleState) -> dict[
 
 async def _read_proof(store: ArtifactStore, run: CycleState) -> dict[str, Any]:
     """Prove what gangs have trained by their checkpoints, and what islands have by outer steps."""
-    checkpoints = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
+    checkpoints = [fact for fact in run.canonical_branch() if isinstance(fact, CheckpointCommitted)]
     by_islands = rounds_of_islands(run)
     began = _Beginnings(run)
     committed = [_committed(began, fact) for fact in checkpoints]

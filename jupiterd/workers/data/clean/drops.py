@@ -46,7 +46,7 @@ class Drops:
         self.counts.update(("dropped", f"dropped.{reason}"))
         self._entries.setdefault(reason, [])
 
-    def add_retained(self, found: Iterable[tuple[Sample, Judgement]]) -> None:
+    def add_examples(self, found: Iterable[tuple[Sample, Judgement]]) -> None:
         """Keep of what another one kept; it has been counted there."""
         for sample, judgement in found:
             self._keep(sample, judgement)

@@ -81,7 +81,7 @@ def unite(
     drops = Drops()
     left_out = _purge(batches, drops)
     for folder in batches.dropped:
-        drops.add_retained(each for each in read_drops(folder) if not batches.purge.hit(each[0]))
+        drops.add_examples(each for each in read_drops(folder) if not batches.purge.hit(each[0]))
     cut = QualityCut(quality, language)
     choice = _choose(batches, language, cut, progress)
     _judge(batches, choice, cut, progress)

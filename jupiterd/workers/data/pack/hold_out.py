@@ -183,7 +183,7 @@ class _Writing:
     def write(self, batches: SourceBatches, output: Path) -> None:
         """Write all outputs but the plan."""
         for folder in batches.dropped:
-            self._drops.add_retained(read_drops(folder))
+            self._drops.add_examples(read_drops(folder))
         known = {sample.id for sample in self._before.held_out}
         total = 2 * len(self._text.documents)
         with (

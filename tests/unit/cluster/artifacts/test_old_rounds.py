@@ -12,7 +12,7 @@ from jupiterd.cluster.facts.facts import ManifestFrozen, WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.cycle.base.work_item import WorkItem, WorkResult
 from jupiterd.cycle.domain.domain import parse_domain
-from jupiterd.cycle.generation.promotion import Standing
+from jupiterd.cycle.generation.promotion import ActiveGenerators
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView
@@ -49,8 +49,8 @@ OUTPUTS = {
 }
 
 
-def _standing(generates: bool) -> Standing:
-    return Standing({"complete_function": ("promoted",)} if generates else {})
+def _standing(generates: bool) -> ActiveGenerators:
+    return ActiveGenerators({"complete_function": ("promoted",)} if generates else {})
 
 
 @dataclass

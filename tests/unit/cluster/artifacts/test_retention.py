@@ -60,7 +60,7 @@ def test_whatever_is_referred_to_stays() -> None:
         pinned("k3"),
         suspended("k4"),
         judged("HOLD", "k5"),
-        replace(judged("HOLD", "k20"), incumbent="k6"),
+        replace(judged("HOLD", "k20"), generator_in_force="k6"),
         round_over("k20", promoted="k7"),
         replace(work_done("x"), outputs={"samples": ArtifactId("k8")}),
     ]

@@ -8,7 +8,7 @@ from jupiterd.cluster.facts.facts import CycleFailed, Fact, VerdictReached
 from jupiterd.cluster.facts.lifecycle_facts import CycleRevived, FailureDismissed
 from jupiterd.cluster.health.alert_news import SHOWN_S, LedgerNews, ledger_findings
 from jupiterd.cluster.health.alerts import AlertCondition
-from jupiterd.cluster.ledger.entry import Writer
+from jupiterd.cluster.ledger.entry import EntryWriter
 from jupiterd.ids import ArtifactId, CycleId
 from tests.support.cluster.building import (
     CYCLE,
@@ -70,14 +70,14 @@ def test_a_round_that_is_judged_again_is_news() -> None:
 
 
 def _verdicts_of(*facts: Fact) -> dict[str, AlertCondition]:
-    writer = Writer(NODES[0], "e" * 32)
+    writer = EntryWriter(NODES[0], "e" * 32)
     ledger = founded_ledger(writer)
     ledger.add(make_entry(ledger, 1, writer, facts))
     return {found.key: found for found in ledger_findings(ledger.state)}
 
 
 def test_the_ledger_tells_of_the_latest_verdict_and_of_what_failed() -> None:
-    writer = Writer(NODES[0], "e" * 32)
+    writer = EntryWriter(NODES[0], "e" * 32)
     ledger = founded_ledger(writer)
     facts = [
         started(),
@@ -98,7 +98,7 @@ def test_the_ledger_tells_of_the_latest_verdict_and_of_what_failed() -> None:
     ("code", "alert"), [("loss-diverged", "loss-nan"), ("empty-source", "run-failed")]
 )
 def test_a_loss_that_is_no_number_has_an_alert_of_its_own(code: str, alert: str) -> None:
-    writer = Writer(NODES[0], "e" * 32)
+    writer = EntryWriter(NODES[0], "e" * 32)
     ledger = founded_ledger(writer)
     ledger.add(make_entry(ledger, 1, writer, [started(), CycleFailed(CYCLE, code, "why", "hint")]))
     (found,) = ledger_findings(ledger.state)
@@ -115,7 +115,7 @@ def test_what_is_said_of_an_older_cycle_ends_where_a_newer_one_has_begun() -> No
 
 
 def test_an_alarm_that_people_have_seen_is_told_no_more_unless_it_fails_again() -> None:
-    writer = Writer(NODES[0], "e" * 32)
+    writer = EntryWriter(NODES[0], "e" * 32)
     ledger = founded_ledger(writer)
     failed = CycleFailed(CYCLE, "empty-source", "nothing there", "")
     told: list[int] = []

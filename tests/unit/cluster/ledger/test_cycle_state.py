@@ -31,34 +31,34 @@ def cycle_of(*facts: CycleFact) -> CycleState:
 
 def test_a_cycle_runs_until_its_rounds_are_committed() -> None:
     cycle = cycle_of(started(rounds=1), checkpoint("k1", is_final=True))
-    assert not cycle.finished
+    assert not cycle.has_nothing_to_do
     cycle.apply(round_over("k1", promoted="m1", verdict="PROMOTE"), (9, NODES[0], "u", 1))
-    assert cycle.finished
+    assert cycle.has_nothing_to_do
     assert cycle.rounds_committed == 1
     assert cycle.generator == "m1"
 
 
 def test_a_failed_cycle_is_finished() -> None:
     cycle = cycle_of(started(), CycleFailed(CYCLE, "empty-source", "nothing there", "look again"))
-    assert cycle.finished
+    assert cycle.has_nothing_to_do
 
 
 def test_the_greatest_edit_decides_whether_a_cycle_runs() -> None:
     cycle = cycle_of(started(), commanded("running", 2, "go"), commanded("stopped", 1))
     assert (cycle.wanted, cycle.wanted_edit) == ("running", 2)
-    assert not cycle.finished
+    assert not cycle.has_nothing_to_do
     cycle.apply(commanded("stopped", 3), (1, NODES[0], "u", 2))
-    assert cycle.finished
+    assert cycle.has_nothing_to_do
 
 
 def test_a_paused_cycle_has_nothing_to_do_and_still_goes_on() -> None:
     cycle = cycle_of(started(), paused(1, NODES[1]))
-    assert (cycle.finished, cycle.goes_on) == (True, True)
+    assert (cycle.has_nothing_to_do, cycle.goes_on) == (True, True)
     assert cycle.paused == paused(1, NODES[1])
     cycle.apply(commanded("running", 2), (3, NODES[0], "u", 1))
-    assert (cycle.finished, cycle.goes_on, cycle.paused) == (False, True, None)
+    assert (cycle.has_nothing_to_do, cycle.goes_on, cycle.paused) == (False, True, None)
     cycle.apply(commanded("stopped", 3), (4, NODES[0], "u", 1))
-    assert (cycle.finished, cycle.goes_on, cycle.paused) == (True, False, None)
+    assert (cycle.has_nothing_to_do, cycle.goes_on, cycle.paused) == (True, False, None)
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -70,7 +70,7 @@ def test_of_a_pause_and_a_resumption_apart_the_later_in_the_order_holds(first: b
     for fact, order in told if first else reversed(told):
         cycle.apply(fact, order)
     assert cycle.paused is None
-    assert not cycle.finished
+    assert not cycle.has_nothing_to_do
 
 
 def test_what_is_over_is_not_paused() -> None:
@@ -84,7 +84,7 @@ def test_without_a_command_a_cycle_is_to_run() -> None:
     cycle = cycle_of(checkpoint("k1"))
     assert (cycle.wanted, cycle.wanted_edit) == ("running", 0)
     assert cycle.started is None
-    assert not cycle.finished
+    assert not cycle.has_nothing_to_do
     assert cycle.generator == ""
 
 
@@ -149,7 +149,7 @@ def test_a_round_on_a_branch_promotes_nothing() -> None:
         round_over("x1", promoted="other"),
     )
     assert cycle.generator == "newest"
-    assert [leaf.parent for leaf in cycle.branches()] == ["x1"]
+    assert [leaf.parent for leaf in cycle.other_leaves()] == ["x1"]
 
 
 FORKED: tuple[CycleFact, ...] = (
@@ -165,9 +165,9 @@ FORKED: tuple[CycleFact, ...] = (
 
 def test_all_that_follows_the_line_follows_a_pin() -> None:
     cycle = cycle_of(*FORKED)
-    assert cycle.finished
+    assert cycle.has_nothing_to_do
     cycle.apply(pinned("x1"), (99, NODES[0], "u", 1))
-    assert (cycle.generator, cycle.rounds_committed, cycle.finished) == ("x1", 1, False)
+    assert (cycle.generator, cycle.rounds_committed, cycle.has_nothing_to_do) == ("x1", 1, False)
     assert cycle.last_checkpoint(2) is None
     assert cycle.ends_at(1, "x1") is False
     cycle.apply(checkpoint("x2", "x1", 2), (100, NODES[0], "u", 1))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from jupiterd.cluster.facts.fact_wire import to_wire
 from jupiterd.cluster.facts.facts import UnknownFact
-from jupiterd.cluster.ledger.entry import MAX_ENTRY_BYTES, Writer, compose, parse, seal
+from jupiterd.cluster.ledger.entry import MAX_ENTRY_BYTES, EntryWriter, compose, parse, seal
 from jupiterd.errors import Bug, CorruptLedgerError, RefusedError
 from jupiterd.ids import NodeId
 from tests.support.cluster.building import (
@@ -19,7 +19,7 @@ from tests.support.cluster.building import (
     started,
 )
 
-WRITER = Writer(NODES[0], "0f" * 8)
+WRITER = EntryWriter(NODES[0], "0f" * 8)
 BODY = compose(CLUSTER, 3, WRITER, 2, "9" * 64, sample_facts())
 RAW = seal(BODY, SIGNATURE)
 
@@ -54,13 +54,13 @@ def test_the_hash_covers_the_body_and_not_the_signature() -> None:
 
 def test_a_writer_is_named_by_node_and_ledger() -> None:
     assert str(WRITER) == f"{NODES[0]}/{'0f' * 8}"
-    assert Writer.parse(str(WRITER)) == WRITER
+    assert EntryWriter.parse(str(WRITER)) == WRITER
 
 
 @pytest.mark.parametrize("text", ["", "a", "a/", "/b", "a/b/c", "a b/c", "a/" + "b" * 65, "ä/b"])
 def test_a_writer_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(CorruptLedgerError):
-        Writer.parse(text)
+        EntryWriter.parse(text)
 
 
 @given(st.binary(max_size=200))
@@ -200,13 +200,13 @@ def test_composing_what_nobody_could_read_is_our_own_bug(index: int, previous: s
 
 def test_composing_without_facts_is_our_own_bug() -> None:
     with pytest.raises(Bug):
-        compose(CLUSTER, 1, Writer(NodeId("a"), "u"), 1, "", [])
+        compose(CLUSTER, 1, EntryWriter(NodeId("a"), "u"), 1, "", [])
 
 
 @pytest.mark.parametrize(
     "body", [{"a": {b"b": 2}}, {"a": [[[[[[[[[1]]]]]]]]]}, {"a": {"b": {7: 1}}}]
 )
 def test_an_unknown_fact_that_not_every_node_could_hold_is_refused(body: dict[str, object]) -> None:
-    writer = Writer(NODES[0], "u")
+    writer = EntryWriter(NODES[0], "u")
     with pytest.raises((Bug, CorruptLedgerError)):
         compose(CLUSTER, 1, writer, 1, "", [UnknownFact("New", 1, body)])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupiterd.cluster.facts.facts import ClusterFounded
-from jupiterd.cluster.ledger.entry import Entry, Writer, parse, seal
+from jupiterd.cluster.ledger.entry import Entry, EntryWriter, parse, seal
 from jupiterd.cluster.ledger.ledger import Ledger
 from jupiterd.errors import CorruptLedgerError
 from jupiterd.ids import ClusterId
@@ -24,10 +24,10 @@ from tests.support.cluster.building import (
     work_done,
 )
 
-ALICE, BOB, EVE = (Writer(node, f"u{node[0]}") for node in NODES)
+ALICE, BOB, EVE = (EntryWriter(node, f"u{node[0]}") for node in NODES)
 
 
-def write(ledger: Ledger, term: int, writer: Writer, *facts: object) -> Entry:
+def write(ledger: Ledger, term: int, writer: EntryWriter, *facts: object) -> Entry:
     entry = make_entry(ledger, term, writer, facts)  # pyright: ignore[reportArgumentType]
     assert ledger.add(entry)
     return entry
@@ -47,7 +47,7 @@ def split_and_written(rng: random.Random) -> tuple[Ledger, Ledger, Ledger]:
     for ledger, node in zip(copies, NODES, strict=True):
         term = ledger.highest_term() + rng.randrange(1, 3)
         for life in range(rng.randrange(1, 3)):
-            writer = Writer(node, f"life{life}")
+            writer = EntryWriter(node, f"life{life}")
             for _ in range(rng.randrange(4)):
                 write(ledger, term, writer, *rng.sample(sample_facts(), rng.randrange(1, 4)))
             term += rng.randrange(1, 3)

@@ -7,7 +7,7 @@ import pytest
 from jupiterd.cluster.facts.facts import ClusterFounded, CycleFailed, Fact
 from jupiterd.cluster.facts.lifecycle_facts import CycleExtended, CycleRevived, FailureDismissed
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
-from jupiterd.cluster.ledger.entry import Writer
+from jupiterd.cluster.ledger.entry import EntryWriter
 from jupiterd.cluster.ledger.island_runs import revived_with
 from jupiterd.cluster.ledger.ledger import Ledger
 from jupiterd.cluster.membership.cluster_merge import owed
@@ -62,9 +62,9 @@ def test_the_last_failure_counts_unless_somebody_went_on_from_it(
 
 def test_a_cycle_has_the_rounds_that_it_was_given_last_and_never_fewer_than_at_first() -> None:
     one_round = (started(1), checkpoint("k1", is_final=True), round_over("k1"))
-    assert all(cycle.finished for cycle in cycles_of(*one_round))
+    assert all(cycle.has_nothing_to_do for cycle in cycles_of(*one_round))
     for cycle in cycles_of(*one_round, CycleExtended(CYCLE, 3, 1)):
-        assert (cycle.finished, cycle.rounds_wanted) == (False, 3)
+        assert (cycle.has_nothing_to_do, cycle.rounds_wanted) == (False, 3)
     for cycle in cycles_of(started(2), CycleExtended(CYCLE, 5, 2), CycleExtended(CYCLE, 3, 1)):
         assert cycle.rounds_wanted == 5
     for cycle in cycles_of(started(4), CycleExtended(CYCLE, 3, 1)):
@@ -88,15 +88,15 @@ def test_what_did_not_fail_is_not_revived() -> None:
 def test_a_cluster_that_takes_in_another_agrees_on_what_failed_there(
     facts: tuple[Fact, ...], why: CycleFailed | None
 ) -> None:
-    here = founded_ledger(Writer(NODES[0], "e" * 32))
+    here = founded_ledger(EntryWriter(NODES[0], "e" * 32))
     there = Ledger(ClusterId("1" * 32))
-    writer = Writer(NODES[1], "f" * 32)
+    writer = EntryWriter(NODES[1], "f" * 32)
     first = [ClusterFounded("attic"), admitted(writer.node)]
     there.add(make_entry(there, 1, writer, first, there.cluster))
     for fact in (started(), *facts):
         there.add(make_entry(there, 1, writer, [fact], there.cluster))
     brought = owed(here, there)
-    here.add(make_entry(here, 1, Writer(NODES[0], "e" * 32), brought))
+    here.add(make_entry(here, 1, EntryWriter(NODES[0], "e" * 32), brought))
     own = here.state.cycles[CYCLE]
     assert own.failed == why == there.state.cycles[CYCLE].failed
     assert (own.failed and own.lifecycle.is_dismissed) == (why and SEEN in facts)

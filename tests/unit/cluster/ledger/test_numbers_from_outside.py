@@ -6,7 +6,7 @@ import pytest
 
 from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.facts.facts import ClusterFounded, NodeRemoved, PairingWindowSet, RolePinned
-from jupiterd.cluster.ledger.entry import Writer, compose, parse, seal
+from jupiterd.cluster.ledger.entry import EntryWriter, compose, parse, seal
 from jupiterd.cluster.ledger.ledger import Ledger
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.membership.election import Election
@@ -59,7 +59,7 @@ def go_on(one: Presence, other: Presence) -> None:
     other.election._leader = None
     other.election._win("the first one has gone")
     one.step(1.3, RosterChanged(frozenset()))
-    assert compose(CLUSTER, other.election.term, Writer(OTHER, "l"), 1, "", [admitted(OTHER)])
+    assert compose(CLUSTER, other.election.term, EntryWriter(OTHER, "l"), 1, "", [admitted(OTHER)])
     assert other.election.term < MAX_STEP
 
 
@@ -99,9 +99,11 @@ def test_a_term_that_elections_can_have_come_to_is_believed() -> None:
 
 def founded(term: int = 1) -> Ledger:
     ledger = Ledger(CLUSTER)
-    ledger.add(make_entry(ledger, term, Writer(ONE, "a"), [ClusterFounded("home"), admitted(ONE)]))
+    ledger.add(
+        make_entry(ledger, term, EntryWriter(ONE, "a"), [ClusterFounded("home"), admitted(ONE)])
+    )
     more = [admitted(OTHER), admitted(LIAR)]
-    ledger.add(make_entry(ledger, term, Writer(ONE, "a"), more))
+    ledger.add(make_entry(ledger, term, EntryWriter(ONE, "a"), more))
     return ledger
 
 
@@ -147,10 +149,10 @@ def test_an_entry_far_above_all_that_is_known_is_refused() -> None:
 
 def test_entries_of_a_removed_member_raise_the_highest_term_no_more() -> None:
     ledger = founded()
-    ledger.add(make_entry(ledger, 900_000, Writer(LIAR, "b"), [PairingWindowSet(True, 1)]))
+    ledger.add(make_entry(ledger, 900_000, EntryWriter(LIAR, "b"), [PairingWindowSet(True, 1)]))
     assert ledger.highest_term() == 900_000
     removal = NodeRemoved(LIAR, ledger.state.roster.admissions_of(LIAR), {})
-    ledger.add(make_entry(ledger, 2, Writer(ONE, "a"), [removal]))
+    ledger.add(make_entry(ledger, 2, EntryWriter(ONE, "a"), [removal]))
     assert LIAR not in ledger.state.members
     assert ledger.highest_term() == 2
 
@@ -189,4 +191,6 @@ def test_who_leads_goes_above_a_term_in_which_somebody_else_has_written() -> Non
 
 def test_a_number_that_people_give_is_refused_and_not_recorded() -> None:
     with pytest.raises(RefusedError, match="too large"):
-        compose(CLUSTER, 1, Writer(ONE, "a"), 1, "", [PairingWindowSet(is_open=True, edit=2**70)])
+        compose(
+            CLUSTER, 1, EntryWriter(ONE, "a"), 1, "", [PairingWindowSet(is_open=True, edit=2**70)]
+        )

@@ -47,11 +47,11 @@ def test_of_a_phase_that_is_redone_only_the_new_attempt_counts() -> None:
 def test_what_lies_before_a_phase_that_is_redone_stays() -> None:
     cycle = cycle_of(redone(2, "filter", 1), work_done("r2/filter/0", round_number=2))
     steering = cycle.steering
-    told = {phase: steering.attempt(2, phase) for phase in ("collect", "filter", "pack", "gate")}
+    told = {phase: steering.redo_of(2, phase) for phase in ("collect", "filter", "pack", "gate")}
     assert told == {"collect": 0, "filter": 1, "pack": 1, "gate": 1}
-    assert steering.attempt(1, "filter") == 0
-    assert steering.next_attempt(2) == 2
-    assert steering.next_attempt(1) == 1
+    assert steering.redo_of(1, "filter") == 0
+    assert steering.next_redo(2) == 2
+    assert steering.next_redo(1) == 1
 
 
 def test_a_round_that_is_packed_anew_has_another_manifest() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jupiterd.cluster.facts.facts import NodeAdmitted, NodeRemoved
 from jupiterd.cluster.ledger import roster_book
-from jupiterd.cluster.ledger.entry import Entry, Writer
+from jupiterd.cluster.ledger.entry import Entry, EntryWriter
 from jupiterd.cluster.ledger.ledger import Ledger
 from jupiterd.cluster.ledger.roster_book import RosterBook
 from jupiterd.errors import CorruptLedgerError
@@ -26,7 +26,7 @@ from tests.unit.cluster.ledger.test_ledger import (
 from tests.unit.cluster.ledger.test_snapshot import same, snapshot_of
 
 CAROL = NodeId("7" * 32)
-DAVE = Writer(NodeId("8" * 32), "u8")
+DAVE = EntryWriter(NodeId("8" * 32), "u8")
 
 
 def swallowed(ledger: Ledger) -> Ledger:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jupiterd.cluster.facts.facts import ClusterFounded
 from jupiterd.cluster.ledger.ledger import Ledger
 from jupiterd.cluster.ledger.snapshot import (
-    Snapshot,
+    LedgerSnapshot,
     compose_snapshot,
     parse_snapshot,
     seal_snapshot,
@@ -29,7 +29,7 @@ from tests.unit.cluster.ledger.test_ledger import (
 )
 
 
-def snapshot_of(ledger: Ledger) -> Snapshot:
+def snapshot_of(ledger: Ledger) -> LedgerSnapshot:
     body = compose_snapshot(ledger.cluster, NODES[0], ledger.last(), ledger.state.placed())
     return parse_snapshot(seal_snapshot(body, SIGNATURE))
 

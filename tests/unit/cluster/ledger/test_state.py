@@ -44,10 +44,10 @@ def test_any_order_and_any_repetition_give_the_same_state(
     actual = folded(again)
     assert actual == expected
     for cycle, state in expected.cycles.items():
-        assert actual.cycles[cycle].branch() == state.branch()
-        assert actual.cycles[cycle].branches() == state.branches()
+        assert actual.cycles[cycle].canonical_branch() == state.canonical_branch()
+        assert actual.cycles[cycle].other_leaves() == state.other_leaves()
         assert actual.cycles[cycle].leaves() == state.leaves()
-        assert actual.cycles[cycle].finished == state.finished
+        assert actual.cycles[cycle].has_nothing_to_do == state.has_nothing_to_do
         assert actual.cycles[cycle].verdicts == state.verdicts
         assert actual.cycles[cycle].open_attempts == state.open_attempts
 

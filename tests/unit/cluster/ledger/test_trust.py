@@ -17,7 +17,7 @@ from jupiterd.cluster.facts.facts import (
     TokenIssued,
 )
 from jupiterd.cluster.facts.steering import StudentSteered
-from jupiterd.cluster.ledger.entry import Writer
+from jupiterd.cluster.ledger.entry import EntryWriter
 from jupiterd.cluster.ledger.lww_registers import Order
 from jupiterd.cluster.ledger.roster import MAX_NAMED_ADMISSIONS, entry_name
 from jupiterd.cluster.ledger.state import State
@@ -201,10 +201,10 @@ def test_its_opening_token_purge_merge_and_promotion_count_for_nothing() -> None
 def test_its_word_is_not_taken_along_into_another_cluster() -> None:
     here, there = ClusterId("1" * 32), ClusterId("2" * 32)
     for author, taken in ((GUEST, 0), (FOUNDER, 1)):
-        brought = cluster(there, Writer(FOUNDER, "u"), walked_in(GUEST), started())
+        brought = cluster(there, EntryWriter(FOUNDER, "u"), walked_in(GUEST), started())
         for order, fact in by(author, SourcePurged("python", "docs")):
             brought.state.apply(fact, order)
-        facts = owed(cluster(here, Writer(OTHER, "u")), brought)
+        facts = owed(cluster(here, EntryWriter(OTHER, "u")), brought)
         assert sum(isinstance(fact, SourcePurged) for fact in facts) == taken
         reasons = {fact.node: fact.reason for fact in facts if isinstance(fact, NodeAdmitted)}
         assert reasons[GUEST] == WALKED_IN != reasons[FOUNDER]

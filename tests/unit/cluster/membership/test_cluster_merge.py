@@ -15,7 +15,7 @@ from jupiterd.cluster.facts.facts import (
     PairingWindowSet,
     TokenIssued,
 )
-from jupiterd.cluster.ledger.entry import MAX_ENTRY_BYTES, Writer
+from jupiterd.cluster.ledger.entry import MAX_ENTRY_BYTES, EntryWriter
 from jupiterd.cluster.ledger.ledger import Ledger
 from jupiterd.cluster.membership.admission import Admission, Summary, admit
 from jupiterd.cluster.membership.cluster_merge import (
@@ -44,24 +44,24 @@ from tests.support.cluster.building import (
 
 ONE, OTHER = ClusterId("1" * 32), ClusterId("2" * 32)
 A, B, C, D = (NodeId(letter * 32) for letter in "abcd")
-OF_A, OF_C = Writer(A, "u"), Writer(C, "u")
+OF_A, OF_C = EntryWriter(A, "u"), EntryWriter(C, "u")
 
 
-def cluster(name: ClusterId, founder: Writer, *more: Fact) -> Ledger:
+def cluster(name: ClusterId, founder: EntryWriter, *more: Fact) -> Ledger:
     ledger = Ledger(name)
     first = [ClusterFounded(name[:4]), admitted(founder.node)]
     ledger.add(make_entry(ledger, 1, founder, first, name))
     return write(ledger, founder, more)
 
 
-def write(ledger: Ledger, writer: Writer, facts: Sequence[Fact]) -> Ledger:
+def write(ledger: Ledger, writer: EntryWriter, facts: Sequence[Fact]) -> Ledger:
     for fact in facts:
         term = max(ledger.highest_term(), 1)
         ledger.add(make_entry(ledger, term, writer, [fact], ledger.cluster))
     return ledger
 
 
-def merge(ledger: Ledger, leader: Writer, brought: Ledger) -> Ledger:
+def merge(ledger: Ledger, leader: EntryWriter, brought: Ledger) -> Ledger:
     for facts in in_entries(owed(ledger, brought)):
         ledger.add(make_entry(ledger, 1, leader, facts, ledger.cluster))
     return ledger
@@ -175,7 +175,7 @@ def test_a_setting_of_the_past_changes_nothing() -> None:
 
 
 def test_clusters_that_were_absorbed_before_come_along() -> None:
-    other = merge(cluster(OTHER, OF_C), OF_C, cluster(ClusterId("3" * 32), Writer(D, "u")))
+    other = merge(cluster(OTHER, OF_C), OF_C, cluster(ClusterId("3" * 32), EntryWriter(D, "u")))
     one = merge(cluster(ONE, OF_A), OF_A, other)
     assert absorbed_by(one.state, ONE) == {OTHER, ClusterId("3" * 32)}
     assert set(one.state.members) == {A, C, D}

@@ -164,10 +164,10 @@ def test_who_won_by_a_judge_counts_among_those_after_whom_the_vault_is_opened(
     for number in range(1, 6):
         completed[f"r{number}/gate/0/model-{number}0"] = tied
         assert not is_shown_the_vault(
-            view(completed, round=number, trained=artifact(f"model-{number}")), domain
+            view(completed, round=number, candidate=artifact(f"model-{number}")), domain
         )
         completed[f"r{number}/gate/2/model-{number}0"] = won
-    assert is_shown_the_vault(view(completed, round=5, trained=artifact("model-5")), domain)
+    assert is_shown_the_vault(view(completed, round=5, candidate=artifact("model-5")), domain)
 
 
 def test_the_verdict_that_was_told_most_is_the_one_that_counts() -> None:

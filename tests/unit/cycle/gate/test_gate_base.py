@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cycle.gate.case import Findings
-from jupiterd.cycle.gate.decision import Decision, Outcome, Question
+from jupiterd.cycle.gate.decision import AnswerOutcome, Decision, Question
 from jupiterd.cycle.gate.record import Material, decide_on, read_score_lines, score_lines
 from jupiterd.cycle.gate.scores import GENERAL, DocumentScore
 from jupiterd.cycle.gate.verdict import Verdict, decide
@@ -39,7 +39,7 @@ def general(growth: float, count: int = 12) -> list[DocumentScore]:
     ]
 
 
-def outcome(verdict: Verdict, question: Question) -> Outcome | None:
+def outcome(verdict: Verdict, question: Question) -> AnswerOutcome | None:
     answer = verdict.questions.get(question)
     return None if answer is None else answer.outcome
 
@@ -48,7 +48,7 @@ def test_who_beats_the_last_student_and_the_model_that_was_brought_is_promoted()
     verdict = decide([*beside_base(0.05, 0.05), *general(0.01)], SETTINGS, 1)
     assert verdict.decision is Decision.PROMOTE
     assert verdict.base_bpb == pytest.approx(verdict.incumbent_bpb)
-    assert outcome(verdict, Question.BEYOND_BASE) is Outcome.PASSED
+    assert outcome(verdict, Question.BEYOND_BASE) is AnswerOutcome.PASSED
     assert verdict.forgetting is not None
     assert verdict.forgetting.growth == pytest.approx(0.01)
     assert verdict.documents == 90, "general text is none of the domain's"
@@ -65,7 +65,7 @@ def test_a_student_that_beats_the_one_before_and_not_the_model_that_was_brought_
     saved_base: float, decision: Decision, told: str
 ) -> None:
     verdict = decide(beside_base(0.05, saved_base), SETTINGS, 1)
-    assert (verdict.decision, outcome(verdict, Question.BETTER)) == (decision, Outcome.PASSED)
+    assert (verdict.decision, outcome(verdict, Question.BETTER)) == (decision, AnswerOutcome.PASSED)
     assert told in verdict.reason
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cycle.gate.case import Findings
-from jupiterd.cycle.gate.decision import Decision, Outcome, Question
+from jupiterd.cycle.gate.decision import AnswerOutcome, Decision, Question
 from jupiterd.cycle.gate.fill_ins import compare_cloze, half_tail
 from jupiterd.cycle.gate.proxy import Taught
 from jupiterd.cycle.gate.sanity import Sanity, is_looping
@@ -30,7 +30,7 @@ def test_a_candidate_that_passes_all_that_was_asked_is_promoted_and_what_was_not
     verdict = better()
     assert verdict.decision is Decision.PROMOTE
     assert list(verdict.questions) == ["G0", "G1", "G2", "G3"]
-    assert outcomes(verdict) == [Outcome.PASSED] * 3 + [Outcome.NOT_RUN]
+    assert outcomes(verdict) == [AnswerOutcome.PASSED] * 3 + [AnswerOutcome.NOT_RUN]
     assert verdict.teaching is None
 
 
@@ -46,7 +46,7 @@ def test_a_candidate_that_does_not_work_is_rejected_however_well_it_scores(sanit
     verdict = better(sanity=sanity)
     assert verdict.decision is Decision.REJECT
     assert told in verdict.reason
-    assert outcomes(verdict) == [Outcome.FAILED] + [Outcome.NOT_ASKED] * 3
+    assert outcomes(verdict) == [AnswerOutcome.FAILED] + [AnswerOutcome.NOT_ASKED] * 3
 
 
 def test_half_of_the_completions_may_go_wrong():
@@ -106,7 +106,7 @@ def test_too_little_generated_text_holds_no_candidate_back():
     little = [replace(run, synthetic_share=min(run.synthetic_share, 0.005)) for run in runs]
     verdict = better(taught=Taught(little))
     assert verdict.decision is Decision.PROMOTE
-    assert verdict.questions[Question.TEACHES].outcome is Outcome.NOT_RUN
+    assert verdict.questions[Question.TEACHES].outcome is AnswerOutcome.NOT_RUN
     assert (
         "generated text is 0.5% of the small students' text"
         in verdict.questions[Question.TEACHES].reason
@@ -141,7 +141,7 @@ def test_why_no_small_students_were_needed_is_said():
     assert verdict.decision is Decision.PROMOTE
     answer = verdict.questions["G3"]
     assert (answer.outcome, answer.reason) == (
-        Outcome.NOT_RUN,
+        AnswerOutcome.NOT_RUN,
         "not needed: the domain has no templates",
     )
 

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from jupiterd.cycle.gate.case import Findings
-from jupiterd.cycle.gate.decision import Decision, Outcome, Question
+from jupiterd.cycle.gate.decision import AnswerOutcome, Decision, Question
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.sign_flips import chance_bounds, flipped_tail
 from jupiterd.cycle.gate.tie_break import Judged, try_judge, weigh
@@ -129,7 +129,7 @@ def test_a_tie_waits_for_the_judge() -> None:
     found = verdict()
     assert found.decision is Decision.HOLD
     assert found.is_tied
-    assert found.questions[Question.BETTER].outcome is Outcome.TIED
+    assert found.questions[Question.BETTER].outcome is AnswerOutcome.TIED
     assert "no judge has been asked yet" in found.reason
 
 
@@ -137,7 +137,7 @@ def test_a_judge_that_prefers_the_candidate_promotes_it_but_not_to_be_the_one_to
     found = verdict(planted(120) + students(40, 15, 45))
     assert found.decision is Decision.PROMOTE
     assert "the judge oak prefers the candidate's in 40, the last student's in 15" in found.reason
-    assert found.questions[Question.PREFERRED].outcome is Outcome.PASSED
+    assert found.questions[Question.PREFERRED].outcome is AnswerOutcome.PASSED
     assert not found.passed(Question.BETTER)
 
 
@@ -182,7 +182,7 @@ def test_it_never_overrules_what_was_shown_nor_a_veto(changes, decision: Decisio
     adores = planted(120) + students(100, 0)
     found = verdict(adores, **changes)
     assert found.decision is decision
-    assert found.questions[Question.PREFERRED].outcome is Outcome.NOT_ASKED
+    assert found.questions[Question.PREFERRED].outcome is AnswerOutcome.NOT_ASKED
     assert not found.is_tied
 
 

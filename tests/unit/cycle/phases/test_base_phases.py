@@ -19,7 +19,7 @@ def items_of(**changes: Any) -> Mapping[Phase, list[WorkItem]]:
     completed: dict[str, WorkResult] = {}
     found: dict[Phase, list[WorkItem]] = {}
     while True:
-        step, _ = next_step(view(completed, trained=CANDIDATE, **changes), tiny_domain(), SHAPE)
+        step, _ = next_step(view(completed, candidate=CANDIDATE, **changes), tiny_domain(), SHAPE)
         if not isinstance(step, RunItems):
             return found
         known = found.setdefault(step.phase, [])

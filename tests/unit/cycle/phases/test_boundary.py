@@ -18,7 +18,7 @@ def view(*done: str, round_number: int = 1, trained: str | None = None) -> Round
         seed=1,
         started_at="",
         completed={item: WorkResult({}) for item in done},
-        trained=None if trained is None else ArtifactId(trained),
+        candidate=None if trained is None else ArtifactId(trained),
         looks=0,
     )
 

@@ -5,7 +5,7 @@ import pytest
 from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.cycle.domain.domain import Domain
 from jupiterd.cycle.domain.generator import Generator
-from jupiterd.cycle.generation.promotion import Standing
+from jupiterd.cycle.generation.promotion import ActiveGenerators
 from jupiterd.cycle.phases.evaluate import COMPLETIONS, EVALUATION_PIECES
 from jupiterd.cycle.phases.steps import CloseRound, RunItems
 from jupiterd.cycle.phases.table import next_step
@@ -35,7 +35,7 @@ def judged_view(domain: Domain, **changes: object) -> RoundView:
     walk(domain, completed, round=2, standing=in_full(artifact("generator")))
     for name in [n for n in completed if n.startswith(("r2/evaluate", "r2/gate"))]:
         del completed[name]
-    return view(completed, round=2, trained=artifact("model-2"), **changes)
+    return view(completed, round=2, candidate=artifact("model-2"), **changes)
 
 
 def test_last_student_and_generator_are_scored_beside_the_candidate(domain: Domain) -> None:
@@ -63,8 +63,8 @@ def test_last_student_and_generator_are_scored_beside_the_candidate(domain: Doma
 def test_the_candidate_is_compared_with_a_generator_that_people_named(
     domain: Domain, named: Generator, scored: ArtifactId
 ) -> None:
-    canary = Standing(canary=artifact("student"))
-    shown = judged_view(domain, standing=canary, of_others=named)
+    canary = ActiveGenerators(canary=artifact("student"))
+    shown = judged_view(domain, standing=canary, named_generator=named)
     step, _ = next_step(shown, domain, SHAPE)
     assert inputs_of(step)["generator"] == scored
 
@@ -86,7 +86,7 @@ def scored(domain: Domain, number: int, **rounds: str) -> dict[str, WorkResult]:
 
 def test_every_fifth_winner_is_also_shown_the_vault(domain: Domain) -> None:
     completed = scored(domain, 5)
-    now = view(completed, round=5, trained=artifact("model-5"))
+    now = view(completed, round=5, candidate=artifact("model-5"))
     looking, _ = next_step(now, domain, SHAPE)
     assert isinstance(looking, RunItems)
     (item,) = looking.items
@@ -107,14 +107,16 @@ def test_every_fifth_winner_is_also_shown_the_vault(domain: Domain) -> None:
     ("number", "rounds"), [(4, {}), (6, {}), (5, {"r2": "HOLD"}), (5, {"r5": "HOLD"})]
 )
 def test_others_are_not(domain: Domain, number: int, rounds: dict[str, str]) -> None:
-    now = view(scored(domain, number, **rounds), round=number, trained=artifact(f"model-{number}"))
+    now = view(
+        scored(domain, number, **rounds), round=number, candidate=artifact(f"model-{number}")
+    )
     assert isinstance(next_step(now, domain, SHAPE)[0], CloseRound)
 
 
 def test_a_domain_without_a_vault_shows_none(domain: Domain) -> None:
     holdout = domain.holdout.model_copy(update={"vault": 0.0})
     without = domain.model_copy(update={"holdout": holdout})
-    now = view(scored(without, 5), round=5, trained=artifact("model-5"))
+    now = view(scored(without, 5), round=5, candidate=artifact("model-5"))
     assert isinstance(next_step(now, without, SHAPE)[0], CloseRound)
 
 
@@ -122,7 +124,7 @@ def test_each_look_at_the_holdout_is_counted(domain: Domain) -> None:
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
     del completed[item_id(1, Phase.GATE, 0, artifact("model-1"))]
-    step, _ = next_step(view(completed, trained=artifact("model-1"), looks=4), domain, SHAPE)
+    step, _ = next_step(view(completed, candidate=artifact("model-1"), looks=4), domain, SHAPE)
     assert isinstance(step, RunItems)
     assert step.items[0].params["look"] == 5
 
@@ -130,7 +132,7 @@ def test_each_look_at_the_holdout_is_counted(domain: Domain) -> None:
 def test_scores_of_one_model_are_never_taken_for_those_of_another(domain: Domain) -> None:
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
-    step, _ = next_step(view(completed, trained=artifact("another")), domain, SHAPE)
+    step, _ = next_step(view(completed, candidate=artifact("another")), domain, SHAPE)
     assert isinstance(step, RunItems)
     assert step.phase is Phase.EVALUATE
     assert len(step.items) == EVALUATION_PIECES
@@ -144,7 +146,7 @@ def test_the_gate_is_told_which_held_out_text_it_judges_on(domain: Domain) -> No
             {"train": artifact("t"), "holdout": artifact(collected)}
         )
         del completed[item_id(1, Phase.GATE, 0, artifact("model-1"))]
-        step, _ = next_step(view(completed, trained=artifact("model-1")), of, SHAPE)
+        step, _ = next_step(view(completed, candidate=artifact("model-1")), of, SHAPE)
         assert isinstance(step, RunItems)
         (item,) = step.items
         assert item.params["parts"] == ["gate"]

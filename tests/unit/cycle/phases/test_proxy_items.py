@@ -7,7 +7,7 @@ import pytest
 from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.domain.domain import Domain, parse_domain
 from jupiterd.cycle.domain.generator import Generator
-from jupiterd.cycle.generation.promotion import Standing
+from jupiterd.cycle.generation.promotion import ActiveGenerators
 from jupiterd.cycle.phases.proxies import synthetic_share
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
 from jupiterd.cycle.phases.table import next_step
@@ -31,7 +31,7 @@ OUTPUTS = {
 
 NO_ROOM = "the device runs out of memory with a single sequence at a time"
 
-WRITING = Standing({"complete_function": (artifact("student"),)})
+WRITING = ActiveGenerators({"complete_function": (artifact("student"),)})
 """A student writes."""
 
 
@@ -100,7 +100,7 @@ class Cluster:
         now = view(
             self.completed,
             round=round_number,
-            trained=artifact(trained) if trained else None,
+            candidate=artifact(trained) if trained else None,
             **self.changes,
         )
         return next_step(now, domain, SHAPE)[0]
@@ -263,12 +263,14 @@ def test_what_was_purged_reaches_no_arm(domain: Domain) -> None:
 
 def test_who_writes_most_of_a_template_now_is_the_incumbent(domain: Domain) -> None:
     """Beside one who writes in full, a canary isn't the one to be compared with."""
-    both = Standing({"complete_function": (artifact("student"),)}, canary=artifact("canary"))
+    both = ActiveGenerators(
+        {"complete_function": (artifact("student"),)}, canary=artifact("canary")
+    )
     cluster = Cluster(standing=both)
     cluster.walk(domain)
     writing = cluster.item(of_candidate(1, "write-incumbent-0")[0])
     assert writing.inputs["model"] == artifact("student")
-    alone = Cluster(standing=Standing(canary=artifact("canary")))
+    alone = Cluster(standing=ActiveGenerators(canary=artifact("canary")))
     alone.walk(domain)
     writing = alone.item(of_candidate(1, "write-incumbent-0")[0])
     assert writing.inputs["model"] == artifact("canary")
@@ -337,7 +339,7 @@ def test_without_text_to_score_on_none_are_trained(domain: Domain) -> None:
 
 def test_a_generator_that_could_not_be_had_is_told(domain: Domain) -> None:
     server = Generator("server", url="http://box:1/v1", model="m")
-    cluster = Cluster(of_others=server)
+    cluster = Cluster(named_generator=server)
     trained = ""
     while not isinstance(step := cluster.step(domain, 1, trained), CloseRound):
         if isinstance(step, TrainRound):

@@ -31,7 +31,7 @@ def test_what_was_purged_is_told_to_whoever_reads_samples(domain: Domain) -> Non
     for _ in range(8):
         now = view(
             again, round=2, standing=in_full(artifact("student")), purged=frozenset({"docs", "a"}),
-            trained=artifact("next"),
+            candidate=artifact("next"),
         )  # fmt: skip
         step, _ = next_step(now, domain, SHAPE)
         assert isinstance(step, RunItems)
@@ -75,7 +75,7 @@ def test_a_purge_after_packing_waits_for_the_next_round(domain: Domain) -> None:
     finish(step, completed)
     now = view(completed, purged=frozenset({"docs"}))
     assert isinstance(next_step(now, domain, SHAPE)[0], TrainRound)
-    judged = view(completed, purged=frozenset({"docs"}), trained=artifact("model"))
+    judged = view(completed, purged=frozenset({"docs"}), candidate=artifact("model"))
     evaluation, _ = next_step(judged, domain, SHAPE)
     assert isinstance(evaluation, RunItems)
     assert evaluation.items[0].inputs["kept"] == completed["r1/filter/0"].outputs["kept"]

@@ -30,7 +30,7 @@ Call = Callable[[Node, NodeId], Awaitable[object]]
 
 
 def end_attempt(node: Node, there: NodeId) -> Awaitable[object]:
-    dispatcher = Dispatcher(node.identity.node_id, node.gang_holder, node.peers)
+    dispatcher = Dispatcher(node.identity.node_id, node.order_executor, node.peers)
     return dispatcher.end(there, 1, 3, SaveRequest(0, TIMEOUT_S))
 
 
@@ -57,7 +57,7 @@ async def test_a_call_that_may_last_comes_to_its_end(
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         there = other.identity.node_id
-        monkeypatch.setattr(other.gang_holder, "end", lambda *_: last(None))
+        monkeypatch.setattr(other.order_executor, "end", lambda *_: last(None))
         monkeypatch.setattr(other.commands, "execute_here", lambda *_: last({}))
         monkeypatch.setattr(other.link_measurement, "paths_to", lambda *_: last([]))
         leads = property(lambda _: Elected(there))

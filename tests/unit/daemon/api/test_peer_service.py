@@ -203,7 +203,7 @@ async def test_a_command_is_done_by_the_leader_alone(tmp_path: Path) -> None:
 async def test_an_order_of_a_leader_that_was_replaced_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        await other.gang_holder._fencing.check(one.identity.node_id, 5, 0)
+        await other.order_executor._fencing.check(one.identity.node_id, 5, 0)
         way = one.peers.require(other.identity.node_id).channels
         order = WorkOrder("x", 4, "collect", {}, {})
         call = way.control.RunWork(order.to_proto(), timeout=TIMEOUT_S)
@@ -218,10 +218,10 @@ async def test_a_second_leader_of_one_term_is_obeyed_in_the_next(tmp_path: Path)
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         leader, follower = one.identity.node_id, other.identity.node_id
-        dispatcher = Dispatcher(leader, one.gang_holder, one.peers)
+        dispatcher = Dispatcher(leader, one.order_executor, one.peers)
         one.heartbeats._act(one.heartbeats.election._lead(2, "nobody else is here"))
         other.heartbeats.heard(leader, one.heartbeats.message(follower))
-        await other.gang_holder._fencing.check(NodeId("e" * 32), 2, 0)
+        await other.order_executor._fencing.check(NodeId("e" * 32), 2, 0)
         with pytest.raises(RefusedError, match="of eeeeeeee"):
             await dispatcher.end(follower, 2, 1)
         one.heartbeats.heard(follower, other.heartbeats.message(leader))

@@ -66,7 +66,7 @@ async def test_a_hit_folder_opens_again_with_what_was_there_before(
         assert one.heartbeats.election.term == 7
         assert one.replica.state.pins[node].role == "trainer"
         assert one.replica.state.window_edit == 0
-        await one.gang_holder._fencing.check(node, 8, 1)
+        await one.order_executor._fencing.check(node, 8, 1)
         await one.replica.append(8, [RolePinned(node, "idle", 2)])
     assert healed(tmp_path) == ["nothing to heal: no term lies far above the highest, 8"]
 

@@ -63,7 +63,9 @@ async def test_a_daemon_without_work_loads_nothing_that_only_work_needs(tmp_path
             await until_answered(cluster[0], noun)
         await asyncio.to_thread(cluster[0].stop)
         loaded = note.read_text(encoding="utf-8").splitlines()
-        assert "jupiterd.daemon.app.node" in loaded, cluster.told("the daemon noted nothing")
+        assert "jupiterd.daemon.app.node" in loaded, cluster.failure_text(
+            "the daemon noted nothing"
+        )
         assert needless_among(loaded) == []
 
 

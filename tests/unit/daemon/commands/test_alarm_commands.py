@@ -101,7 +101,7 @@ def events(node: Node, code: str) -> list[str]:
 async def test_a_knock_that_people_have_seen_comes_back_with_the_next_one(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await lead(one)
-        one.worker_runner.knocks.note(ConnectionsRefused(1), "run/0")
+        one.worker_runner.refused_connections.note(ConnectionsRefused(1), "run/0")
         one.observers.events.look()
         assert "gang-knocked" in alarms(one)
         one.observers.events.look()
@@ -111,7 +111,7 @@ async def test_a_knock_that_people_have_seen_comes_back_with_the_next_one(tmp_pa
         one.observers.events.look()
         with pytest.raises(NotFoundError, match="no alarm about anything that happened"):
             await one.commands.execute("alarm.dismiss", {"names": []})
-        one.worker_runner.knocks.note(ConnectionsRefused(1), "run/0")
+        one.worker_runner.refused_connections.note(ConnectionsRefused(1), "run/0")
         assert alarms(one) == ["gang-knocked"]
         assert dismissed(one) == []
         one.observers.events.look()
@@ -124,7 +124,7 @@ async def test_who_leads_next_takes_it_for_seen_and_so_does_who_was_started_anew
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await found(one, two)
         await lead(one)
-        one.worker_runner.knocks.note(ConnectionsRefused(1), "run/0")
+        one.worker_runner.refused_connections.note(ConnectionsRefused(1), "run/0")
         assert alarms(one) == ["gang-knocked"]
         await one.commands.execute("alarm.dismiss", {"names": ["one"]})
         await two.replica.move_to(whole_ledger(one.replica))
@@ -134,7 +134,7 @@ async def test_who_leads_next_takes_it_for_seen_and_so_does_who_was_started_anew
         tell(one, two)
         two.leadership.on_lead(2)
         assert (alarms(two), dismissed(two)) == ([], ["gang-knocked"])
-        one.worker_runner.knocks.note(ConnectionsRefused(1), "run/0")
+        one.worker_runner.refused_connections.note(ConnectionsRefused(1), "run/0")
         tell(one, two)
         assert (alarms(two), dismissed(two)) == (["gang-knocked"], [])
     async with serving(tmp_path, "one") as again:
@@ -249,7 +249,7 @@ async def test_what_ended_since_a_program_saw_it_keeps_nothing_else_from_being_d
 ) -> None:
     async with serving(tmp_path, "one") as one:
         await lead(one)
-        one.worker_runner.knocks.note(ConnectionsRefused(1), "run/0")
+        one.worker_runner.refused_connections.note(ConnectionsRefused(1), "run/0")
         assert alarms(one) == ["gang-knocked"]
         (key,) = one.observers.alerts._shown
         gone = f"node-gone:{GUEST.node}"

@@ -70,7 +70,7 @@ async def test_a_switch_starts_no_work(tmp_path: Path) -> None:
         _, short = await forked(one, tmp_path / "work")
         await switch(one, short)
         assert cycle_of(one).rounds_committed == 0
-        assert cycle_of(one).finished
+        assert cycle_of(one).has_nothing_to_do
 
 
 async def test_a_running_cycle_is_to_be_stopped_first(tmp_path: Path) -> None:

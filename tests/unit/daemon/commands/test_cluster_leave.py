@@ -33,7 +33,7 @@ async def test_it_is_trusted_in_a_cluster_of_its_own_that_knows_all_work(tmp_pat
     async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
         await with_work(founder, guest)
         own, before = guest.identity.node_id, guest.replica.cluster
-        line = guest.replica.state.cycles[CYCLE].branch()
+        line = guest.replica.state.cycles[CYCLE].canonical_branch()
         plan = await guest.commands.execute("cluster.leave", {"dry_run": True})
         assert (plan["done"], plan["left"]["nodes"]) == (False, ["founder"])
         assert guest.replica.cluster == before
@@ -44,7 +44,7 @@ async def test_it_is_trusted_in_a_cluster_of_its_own_that_knows_all_work(tmp_pat
             assert replica.cluster == done["founded"]["id"] != before
             assert set(state.members) == state.roster.trusted == {own}
             assert not state.window_open
-            assert list(state.cycles[CYCLE].branch()) == list(line) != []
+            assert list(state.cycles[CYCLE].canonical_branch()) == list(line) != []
             assert state.cycles[CYCLE].wanted == "paused"
             assert state.pins[own].role == "trainer"
         await lead_later(guest)

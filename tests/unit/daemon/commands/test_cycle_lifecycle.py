@@ -63,9 +63,9 @@ async def test_a_stopped_cycle_goes_on(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), STOPPED))
         cycle = one.replica.state.cycles[CYCLE]
-        assert cycle.finished
+        assert cycle.has_nothing_to_do
         assert await resume(one) == CYCLE
-        assert not cycle.finished
+        assert not cycle.has_nothing_to_do
 
 
 async def test_without_a_name_the_stopped_cycle_that_was_started_last_goes_on(
@@ -119,7 +119,7 @@ async def test_a_paused_cycle_says_where_it_was_paused_and_goes_on(tmp_path: Pat
         await found(one, facts=(started(),))
         cycle = one.replica.state.cycles[CYCLE]
         assert await pause(one) == CYCLE
-        assert cycle.finished
+        assert cycle.has_nothing_to_do
         assert cycle.paused is not None
         assert cycle.paused.node == NODES[2]
         assert cycle.paused.at
@@ -127,7 +127,7 @@ async def test_a_paused_cycle_says_where_it_was_paused_and_goes_on(tmp_path: Pat
             await pause(one, CYCLE[:4])
         assert refused.value.hint == f"jupiterctl cycle resume {CYCLE[:8]}"
         assert await resume(one) == CYCLE
-        assert not cycle.finished
+        assert not cycle.has_nothing_to_do
 
 
 async def test_a_pause_is_signed_where_it_was_asked_for(tmp_path: Path) -> None:
@@ -183,7 +183,11 @@ async def test_a_failed_cycle_goes_on_and_may_fail_again_and_go_on_again(tmp_pat
         for _ in range(2):
             assert cycle.failed == FAILED
             assert await resume(one) == CYCLE
-            assert (cycle.failed, cycle.finished, cycle.rounds_committed) == (None, False, 1)
+            assert (cycle.failed, cycle.has_nothing_to_do, cycle.rounds_committed) == (
+                None,
+                False,
+                1,
+            )
             await one.replica.append(1, [FAILED])
         assert cycle.failed == FAILED
 
@@ -216,10 +220,10 @@ async def test_a_cycle_that_has_ended_goes_on_for_so_many_rounds_more(tmp_path: 
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(1), *ONE_ROUND))
         cycle = one.replica.state.cycles[CYCLE]
-        assert cycle.finished
+        assert cycle.has_nothing_to_do
         done = await extend(one, "python", 2)
         assert (done["rounds"], done["from_round"], done["was"]) == (3, 2, "finished")
-        assert (cycle.finished, cycle.rounds_wanted, cycle.wanted) == (False, 3, "running")
+        assert (cycle.has_nothing_to_do, cycle.rounds_wanted, cycle.wanted) == (False, 3, "running")
         again = await extend(one)
         assert (again["rounds"], again["was"]) == (4, "running")
         assert cycle.rounds_wanted == 4
@@ -253,7 +257,7 @@ async def test_a_cycle_that_was_stopped_after_its_end_runs_where_it_is_extended(
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(1), *ONE_ROUND, STOPPED))
         await extend(one)
-        assert not one.replica.state.cycles[CYCLE].finished
+        assert not one.replica.state.cycles[CYCLE].has_nothing_to_do
 
 
 async def test_a_cycle_that_was_stopped_on_its_way_goes_on_where_it_is_extended_and_says_so(
@@ -263,7 +267,7 @@ async def test_a_cycle_that_was_stopped_on_its_way_goes_on_where_it_is_extended_
         await found(one, facts=(started(2), *ONE_ROUND, STOPPED))
         done = await extend(one)
         assert (done["was"], done["rounds"], done["from_round"]) == ("stopped", 3, 2)
-        assert not one.replica.state.cycles[CYCLE].finished
+        assert not one.replica.state.cycles[CYCLE].has_nothing_to_do
 
 
 async def test_a_paused_cycle_stays_paused_where_it_is_extended(tmp_path: Path) -> None:
@@ -305,5 +309,5 @@ async def test_what_a_failed_cycle_has_collected_can_be_collected_again(tmp_path
         await found(one, facts=(started(), collected, FAILED))
         cycle = one.replica.state.cycles[CYCLE]
         await resume_cycle(one._begin_term(1).term, ResumeCycle.read({"redo": "collect"}))
-        assert (cycle.failed, cycle.finished) == (None, False)
+        assert (cycle.failed, cycle.has_nothing_to_do) == (None, False)
         assert cycle.completed_in(1, "collect") == {}

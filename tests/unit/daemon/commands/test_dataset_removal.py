@@ -38,7 +38,7 @@ async def test_the_making_of_a_data_set_is_stopped_and_its_name_is_free(tmp_path
         await tried(with_term(stop_data), leading, StopData.read({"data": "letters"}))
         assert leading.term.replica.ledger.head() == before
         assert (await stop_data(leading.term, StopData()))["data"] == CYCLE
-        assert leading.term.cycle(CYCLE).finished
+        assert leading.term.cycle(CYCLE).has_nothing_to_do
         with pytest.raises(NotFoundError, match="no data set is being made"):
             await stop_data(leading.term, StopData())
         with pytest.raises(ConflictError, match="was stopped before it was made"):

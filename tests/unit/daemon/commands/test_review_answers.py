@@ -78,7 +78,7 @@ def test_to_do_the_last_phase_again_is_recorded_with_those_behind_it() -> None:
     assert (fact.phase, fact.phases) == ("collect", tuple(map(str, Phase)))
     (fact,) = answer(*FILTERED, redone(1, "pack", 1), redo="last")
     assert isinstance(fact, PhaseRedone)
-    assert fact.attempt == 2
+    assert fact.redo == 2
 
 
 def test_a_setting_counts_from_this_round_where_its_phase_has_not_begun() -> None:

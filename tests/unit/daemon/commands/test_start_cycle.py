@@ -10,7 +10,7 @@ import pytest
 
 from jupiterd.cluster.facts.facts import CycleStarted, Fact, RoundCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleState
-from jupiterd.cluster.ledger.entry import Writer
+from jupiterd.cluster.ledger.entry import EntryWriter
 from jupiterd.cluster.planning.placement import Seat
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.cluster.values.hardware import Hardware
@@ -19,7 +19,7 @@ from jupiterd.cycle.rounds.round_cost import CycleCost, RoundCost
 from jupiterd.cycle.templates.texts import USUAL
 from jupiterd.cycle.training.plan import derive, parse_model
 from jupiterd.daemon.catalog.generator_state import domain_of
-from jupiterd.daemon.catalog.round_history import standing_of
+from jupiterd.daemon.catalog.round_history import active_generators_of
 from jupiterd.daemon.commands import start_cycle as asking
 from jupiterd.daemon.commands.start_cycle import planned_cycle
 from jupiterd.daemon.cycles.cycle_driver import CycleDriver
@@ -118,7 +118,7 @@ def test_a_cycle_that_is_to_be_encrypted_says_so_and_sums_over_no_nccl(
 def test_what_is_said_of_the_training_is_recorded_with_the_cycle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ledger = founded_ledger(Writer(A, "a"), [B])
+    ledger = founded_ledger(EntryWriter(A, "a"), [B])
     leading = replace(leading_of(a=MAC), term=FakeTerm(A, ledger.state))
     machines = {node: leading.machines.hardware_of(node) for node in (A, B)}
 
@@ -374,7 +374,7 @@ def _students_of(state: CycleState, started: CycleStarted) -> tuple[str, ...]:
     """Return who would write after a first round whose student was promoted."""
     domain = parse_domain(started.domain_yaml, "d.yaml")
     over = RoundCommitted(started.cycle, 1, "b" * 64, "PROMOTE", "")
-    return standing_of(state, domain, [over]).students
+    return active_generators_of(state, domain, [over]).students
 
 
 def test_what_people_say_of_generating_counts_with_a_chat_model_too(

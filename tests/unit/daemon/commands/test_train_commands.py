@@ -236,10 +236,10 @@ async def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
         run = leading.term.cycle(CYCLE)
         with pytest.raises(NotFoundError, match="no training run is called poems"):
             await stop_training(leading.term, StopTraining.read({"train": "poems"}))
-        assert not run.finished
+        assert not run.has_nothing_to_do
         assert await tried(with_term(stop_training), leading, StopTraining()) == CYCLE
         assert (await stop_training(leading.term, StopTraining()))["train"] == CYCLE
-        assert run.finished
+        assert run.has_nothing_to_do
         with pytest.raises(NotFoundError, match="no training is running") as refused:
             await stop_training(leading.term, StopTraining())
         resume = f"jupiterctl train start --resume {short(CYCLE)} goes on with "
@@ -248,7 +248,7 @@ async def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
         assert (await resume_training(leading.term, ResumeTraining.read({"train": "letters"})))[
             "train"
         ] == CYCLE
-        assert not run.finished
+        assert not run.has_nothing_to_do
 
 
 async def test_islands_are_stopped_and_go_on_with_their_run(tmp_path: Path) -> None:
@@ -264,9 +264,9 @@ async def test_islands_are_stopped_and_go_on_with_their_run(tmp_path: Path) -> N
         entries = len(leading.term.replica.ledger)
         assert (await stop_training(leading.term, StopTraining()))["train"] == CYCLE
         assert len(leading.term.replica.ledger) == entries + 1
-        assert all(cycle.finished for cycle in cycles.values())
+        assert all(cycle.has_nothing_to_do for cycle in cycles.values())
         assert (await resume_training(leading.term, ResumeTraining()))["train"] == CYCLE
-        assert [cycles[part.cycle].finished for part in parts] == [False, False, True]
+        assert [cycles[part.cycle].has_nothing_to_do for part in parts] == [False, False, True]
 
 
 async def test_there_is_nothing_to_resume_without_a_run_that_was_stopped(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from jupiterd.cluster.facts.facts import BranchSuspended, Fact
 from jupiterd.cluster.ledger.trunk import start_of
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.cycles import branch_suspension
-from jupiterd.daemon.cycles.branch_suspension import set_aside, take_up
+from jupiterd.daemon.cycles.branch_suspension import resume_found, suspend_missing
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.queries.cluster.branches_document import branches_document
 from jupiterd.ids import ArtifactId
@@ -38,15 +38,15 @@ async def parted(node: Node, folder: Path, *more: Fact) -> str:
 
 async def look(node: Node, absences: Absences | None = None) -> TermServices:
     leading = node._begin_term(1)
-    await take_up(leading.term, leading.board, leading.reach, CYCLE, cycle_of(node))
-    await set_aside(
+    await resume_found(leading.term, leading.board, leading.reach, CYCLE, cycle_of(node))
+    await suspend_missing(
         leading.term, leading.board, leading.reach, CYCLE, cycle_of(node), absences or Absences()
     )
     return leading
 
 
 def end_of_line(node: Node) -> str:
-    return str(getattr(cycle_of(node).branch()[-1], "artifact", ""))
+    return str(getattr(cycle_of(node).canonical_branch()[-1], "artifact", ""))
 
 
 @pytest.mark.usefixtures("at_once")
@@ -128,7 +128,7 @@ async def test_a_cycle_that_is_over_is_left_alone(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await parted(one, tmp_path / "work", round_over(LOST), round_over(LOST, 2))
         one.replica.ledger.state.apply(started(rounds=1), (0, "0", "0", 1))
-        assert cycle_of(one).finished
+        assert cycle_of(one).has_nothing_to_do
         await look(one)
         assert not cycle_of(one).suspended
 

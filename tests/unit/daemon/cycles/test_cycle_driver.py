@@ -60,7 +60,7 @@ async def test_a_round_whose_line_counts_no_more_is_not_closed() -> None:
     with pytest.raises(BranchChangedError, match="round 1 is no longer the end"):
         await driver._close(view, JUDGED)
     assert not any(isinstance(fact, RoundCommitted) for fact in term.recorded)
-    assert driver._view().trained is None
+    assert driver._view().candidate is None
 
 
 async def test_what_waits_for_a_checkpoint_is_given_up_once_another_line_counts() -> None:
@@ -98,7 +98,7 @@ async def test_an_interactive_cycle_waits_once_behind_a_phase() -> None:
     assert isinstance(asked, CycleStateSet)
     assert (asked.wanted, asked.node) == ("paused", term.self_id)
     assert asked.reason == "waiting for your answer after collect of round 1"
-    assert term.state.finished
+    assert term.state.has_nothing_to_do
     going_on = CycleStateSet(CYCLE, "running", "resumed by a person", asked.edit + 1)
     await term.record(PhaseApproved(CYCLE, 1, "collect", 0), going_on)
     filtering = RunItems(Phase.FILTER, (), 1)

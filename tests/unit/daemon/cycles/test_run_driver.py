@@ -81,7 +81,7 @@ async def test_a_data_set_is_made_and_the_run_is_over(tmp_path: Path) -> None:
     async with leads(tmp_path, workers, anywhere()) as leading:
         await conduct(leading)
         run = leading.term.cycle(CYCLE)
-        assert run.finished
+        assert run.has_nothing_to_do
         assert run.prepared is not None
         assert run.prepared.outputs == OUTPUTS
         ((_, order),) = workers.orders

@@ -2,12 +2,12 @@
 
 from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleState
-from jupiterd.cycle.generation.promotion import Standing
+from jupiterd.cycle.generation.promotion import ActiveGenerators
 from jupiterd.daemon.cycles.speculation_discard import anew, writes_otherwise
 from tests.support.cluster.building import CYCLE, NODES, started
 
 STUDENT, OTHER = "1" * 64, "2" * 64
-IN_FULL = Standing({"faq": (STUDENT,)}, entered=(STUDENT,))
+IN_FULL = ActiveGenerators({"faq": (STUDENT,)}, entered=(STUDENT,))
 
 
 def folded(*facts: object) -> CycleState:
@@ -18,7 +18,7 @@ def folded(*facts: object) -> CycleState:
 
 
 def test_a_promotion_leaves_it_and_a_rollback_does_not():
-    on_trial = Standing({"faq": (STUDENT,)}, entered=(STUDENT,), canary=OTHER)
+    on_trial = ActiveGenerators({"faq": (STUDENT,)}, entered=(STUDENT,), canary=OTHER)
     assert not writes_otherwise(["faq"], IN_FULL, on_trial, None)
     assert writes_otherwise(["faq"], IN_FULL, IN_FULL.without(STUDENT), None)
 

@@ -24,7 +24,7 @@ async def test_a_cycle_of_another_version_waits_with_a_reason_and_holds_up_nothi
         board = one.leading.board
         await one.leading.term.record(started())  # of its domain this version understands nothing
         await until(lambda: "can't go on with it" in str(board.to_plain(now_s())))
-        assert not one.replica.state.cycles[CYCLE].finished
+        assert not one.replica.state.cycles[CYCLE].has_nothing_to_do
         await one.leading.term.record(
             commanded("stopped", 1), PairingWindowSet(is_open=True, edit=1)
         )

@@ -25,7 +25,7 @@ from jupiterd.cluster.facts.facts import (
 from jupiterd.cluster.ledger.island_runs import (
     TOO_SLOW,
     counting_islands,
-    counts,
+    is_active,
     islands_in,
     islands_of,
     least_batch_of,
@@ -294,7 +294,7 @@ async def test_a_closed_round_leaves_no_island_behind(
         )  # fmt: skip
         await driver._close(driver._view(), judged)
         assert leading.term.cycle(CYCLE).rounds_committed == 2
-        assert all(state.finished for state, _ in islands_of(cycles_of(leading), CYCLE))
+        assert all(state.has_nothing_to_do for state, _ in islands_of(cycles_of(leading), CYCLE))
 
 
 async def test_islands_of_another_line_rest_until_theirs_counts_again(
@@ -306,7 +306,7 @@ async def test_islands_of_another_line_rest_until_theirs_counts_again(
             before, steps = islands(leading, 2), line(leading, 2)
             await leading.term.record(BranchPinned(CYCLE, OTHER, 1))
             await task  # it trains what counts no more
-        assert not any(counts(cycles_of(leading), leading.term.cycle(i.cycle)) for i in before)
+        assert not any(is_active(cycles_of(leading), leading.term.cycle(i.cycle)) for i in before)
         assert line(leading, 2) == []
         async with coordinating(leading, 2):
             begun = islands(leading, 2)
@@ -314,7 +314,7 @@ async def test_islands_of_another_line_rest_until_theirs_counts_again(
             assert not {i.cycle for i in begun} & {i.cycle for i in before}
         await leading.term.record(BranchPinned(CYCLE, FIRST, 2))
         assert (islands(leading, 2), line(leading, 2)) == (before, steps)
-        assert all(counts(cycles_of(leading), leading.term.cycle(i.cycle)) for i in before)
+        assert all(is_active(cycles_of(leading), leading.term.cycle(i.cycle)) for i in before)
 
 
 async def test_islands_of_a_cycle_that_was_stopped_go_on_with_it_but_for_the_slow_one(
@@ -410,7 +410,7 @@ async def test_where_groups_apart_did_either_a_gangs_steps_count_and_its_promise
             step = replace(trained(SECOND, 2, FIRST, 2_000), is_final=False)
             await leading.term.record(step)
         assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangSupervisor)
-        assert not any(counts(cycles_of(leading), leading.term.cycle(i.cycle)) for i in begun)
+        assert not any(is_active(cycles_of(leading), leading.term.cycle(i.cycle)) for i in begun)
 
 
 @pytest.mark.parametrize("islands", ["auto", "off", "on"])

@@ -36,12 +36,12 @@ async def three(folder: Path) -> AsyncGenerator[tuple[Node, Node, Node, Workers]
     ):
         await unite(old, new, member)
         workers = Workers()
-        member.gang_holder._workers = workers
+        member.order_executor._workers = workers
         yield old, new, member, workers
 
 
 def dispatcher(node: Node) -> Dispatcher:
-    return Dispatcher(node.identity.node_id, node.gang_holder, node.peers)
+    return Dispatcher(node.identity.node_id, node.order_executor, node.peers)
 
 
 async def test_a_gangs_work_outlives_the_link_to_its_leader(tmp_path: Path) -> None:
@@ -135,5 +135,5 @@ async def test_an_order_of_a_member_that_nobody_follows_is_refused_after_a_while
         with pytest.raises(RefusedError, match="an order of"):
             await dispatcher(new).prepare(there, peer_pb2.PrepareRanksRequest())
         assert workers.running == set()
-        assert member.gang_holder._fencing._highest.term == 0
+        assert member.order_executor._fencing._highest.term == 0
         assert member.refusals.to_plain() == {"refused": 2}

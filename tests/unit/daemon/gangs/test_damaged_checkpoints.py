@@ -6,7 +6,7 @@ import pytest
 
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.artifacts.checkpoint_integrity import whole_checkpoint, whole_start
-from jupiterd.daemon.cycles.branch_suspension import take_up
+from jupiterd.daemon.cycles.branch_suspension import resume_found
 from jupiterd.daemon.gangs.damaged_checkpoints import suspend_damaged
 from jupiterd.errors import CorruptCheckpointError, CorruptWeightsError
 from jupiterd.ids import ArtifactId
@@ -113,16 +113,16 @@ async def test_a_line_that_was_set_aside_stays_so_for_the_reign(tmp_path: Path) 
         newest = made_in(leading_store := leading.reach.artifact_cache.store, tmp_path)
         await leading.term.record(checkpoint(newest, "a" * 64, tokens=200))
         run = leading.term.cycle(CYCLE)
-        assert [fact.artifact for fact in run.branch()] == ["a" * 64, newest]
+        assert [fact.artifact for fact in run.canonical_branch()] == ["a" * 64, newest]
         await suspend_damaged(
             leading.term, leading.board, leading.reach, CYCLE, newest, "checkpoint b is damaged"
         )
-        assert [fact.artifact for fact in run.branch()] == ["a" * 64]
+        assert [fact.artifact for fact in run.canonical_branch()] == ["a" * 64]
         ((_, suspended),) = run.parkings()
         assert suspended.reason == "checkpoint b is damaged"
         assert leading_store.holds(ArtifactId(newest))
-        await take_up(leading.term, leading.board, leading.reach, CYCLE, run)
+        await resume_found(leading.term, leading.board, leading.reach, CYCLE, run)
         assert newest in run.suspended, "it can be fetched, and can't be used"
         leading.reach.damaged.clear()
-        await take_up(leading.term, leading.board, leading.reach, CYCLE, run)
+        await resume_found(leading.term, leading.board, leading.reach, CYCLE, run)
         assert newest not in run.suspended, "another leader tries it again"

@@ -75,7 +75,7 @@ async def test_an_attempt_extends_the_line_that_it_started_from() -> None:
     await supervisor._lineage.commit(A, made("k2", 20), LAUNCH, ending_at(100))
     await supervisor._lineage.commit(A, made("k3", 30), LAUNCH, ending_at(100))
     await supervisor._lineage.commit(A, made("k3", 30), LAUNCH, ending_at(100))
-    line = [cast("CheckpointCommitted", fact).artifact for fact in term.state.branch()]
+    line = [cast("CheckpointCommitted", fact).artifact for fact in term.state.canonical_branch()]
     assert line == ["k1", "k2", "k3"]
     assert len(term.recorded) == 2
 
@@ -94,7 +94,11 @@ async def test_what_is_made_before_the_rate_falls_is_on_the_trunk() -> None:
     supervisor._lineage.follow(gang_plan)
     for name, step in (("k1", 50), ("t2", 80), ("d2", 100)):
         await supervisor._lineage.commit(A, made(name, step), gang_plan, plan)
-    line = [f for f in term.state.branch() if isinstance(f, CheckpointCommitted) and f.round == 2]
+    line = [
+        f
+        for f in term.state.canonical_branch()
+        if isinstance(f, CheckpointCommitted) and f.round == 2
+    ]
     assert [(f.artifact, f.parent, f.on_trunk, f.is_final) for f in line] == [
         ("k1", "d1", True, False), ("t2", "k1", True, False), ("d2", "t2", False, True),
     ]  # fmt: skip

@@ -124,7 +124,7 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
 ) -> None:
     async with apart(tmp_path) as (ours, theirs, good, lost), asyncio.timeout(TIMEOUT_S):
         workers = Workers()
-        theirs.gang_holder._workers = workers
+        theirs.order_executor._workers = workers
         leading = leads(ours, theirs)
         leading.board.begin(THEIRS, 1, Phase.TRAIN, now_s())
         found = training_of(leading.term.state, CYCLE)
@@ -148,7 +148,7 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
         last = CheckpointStored(end, TrainingProgress(found.plan.steps, 10, 10, 2.0))
         workers.say(second, GangJoined("cpu", ""), last, Finished(WorkResult({})))
         await training
-        line = leading.term.cycle(THEIRS).branch()
+        line = leading.term.cycle(THEIRS).canonical_branch()
         assert [each.artifact for each in line if isinstance(each, CheckpointCommitted)][-3:] == [
             lost, good, end,
         ]  # fmt: skip

@@ -47,7 +47,7 @@ async def test_an_island_that_is_trained_is_over(tmp_path: Path) -> None:
         await run_task(leading)
         island = leading.term.cycle(ISLAND)
         assert [done.parent for done in island.rounds] == ["k"]
-        assert not leading.term.cycle(CYCLE).finished
+        assert not leading.term.cycle(CYCLE).has_nothing_to_do
 
 
 async def test_an_island_whose_run_is_over_is_over_too(tmp_path: Path) -> None:

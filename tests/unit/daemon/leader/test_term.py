@@ -36,7 +36,7 @@ def deaf(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     async def never(*_: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(node.gang_holder, "end", never)
+    monkeypatch.setattr(node.order_executor, "end", never)
     monkeypatch.setattr(node.anti_entropy, "answer", never)
 
 
@@ -54,7 +54,7 @@ async def test_a_gang_is_ended_without_waiting_for_a_member_that_has_fallen_sile
             asked.append(node)
             return None
 
-        monkeypatch.setattr(one.gang_holder, "end", kept)
+        monkeypatch.setattr(one.order_executor, "end", kept)
         deaf(other, monkeypatch)
         one.leading.machines.alive = lambda: frozenset(gang)
         one.leading.machines.answering = lambda: frozenset({own})

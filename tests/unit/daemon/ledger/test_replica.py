@@ -13,7 +13,7 @@ from jupiterd.cluster.facts.facts import (
     NodeAdmitted,
     PairingWindowSet,
 )
-from jupiterd.cluster.ledger.ledger import Entry, Writer, compose, parse, seal
+from jupiterd.cluster.ledger.ledger import Entry, EntryWriter, compose, parse, seal
 from jupiterd.cluster.ledger.snapshot import parse_snapshot
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.ledger.replica import Replica
@@ -114,7 +114,7 @@ async def test_entries_of_a_peer_are_absorbed_once_and_kept(ours: Disk, theirs: 
 
 def forged(replica: Replica, author: Identity, signer: Identity) -> Entry:
     """An entry that says it is of `author`, signed by somebody else."""
-    writer = Writer(author.node_id, "f" * 16)
+    writer = EntryWriter(author.node_id, "f" * 16)
     body = compose(replica.cluster, 1, writer, 1, "", (PairingWindowSet(is_open=False, edit=9),))
     return parse(seal(body, signer.sign(body)))
 

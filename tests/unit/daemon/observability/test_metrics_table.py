@@ -7,7 +7,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from jupiterd.daemon.observability.metrics_collector import registry_of
-from jupiterd.daemon.observability.metrics_reading import Reading, TrainedTokens
+from jupiterd.daemon.observability.metrics_reading import MetricsReading, TrainedTokens
 from jupiterd.daemon.observability.metrics_table import TABLE, Kind
 from jupiterd.daemon.runtime.logged_events import MAX_EVENTS, OTHERS, LoggedEvents
 
@@ -47,7 +47,7 @@ RUN: dict[str, Any] = {
 }
 
 
-def reading(cycle: dict[str, Any] | None = None, **more: Any) -> Reading:
+def reading(cycle: dict[str, Any] | None = None, **more: Any) -> MetricsReading:
     status = {
         "node": {"id": "a1"},
         "cluster": {"leader": "a1"},
@@ -57,10 +57,10 @@ def reading(cycle: dict[str, Any] | None = None, **more: Any) -> Reading:
         "refused": {"too-often": 3},
         "health": [{"code": "node-gone", "severity": "warning"}] * 2,
     }
-    return Reading(status=status, loop_lag_s=0.02, tokens=5000, **more)
+    return MetricsReading(status=status, loop_lag_s=0.02, tokens=5000, **more)
 
 
-def scraped(read: Reading) -> dict[str, float]:
+def scraped(read: MetricsReading) -> dict[str, float]:
     """Return each sample as it is written, and its value."""
     text = generate_latest(registry_of(lambda: read)).decode()
     return {

@@ -39,7 +39,7 @@ def test_the_same_are_kept_in_any_order_and_however_the_work_is_cut(tmp_path):
     parts = Drops()
     for number in range(3):
         dropped(SAMPLES[number::3]).write(tmp_path / f"{number}")
-        parts.add_retained(read_drops(tmp_path / f"{number}"))
+        parts.add_examples(read_drops(tmp_path / f"{number}"))
     assert written(tmp_path / "parts", parts) == whole
     assert parts.counts["dropped"] == 0  # they have been counted already
 

@@ -83,7 +83,7 @@ async def _within(news: asyncio.Event, timeout_s: float) -> bool:
     return news.is_set()
 
 
-class HeldWorker:
+class RankWorker:
     """A worker that doesn't end with the leader that ordered it."""
 
     def __init__(self, order: WorkOrder, grace_s: float, save_state: SaveState) -> None:

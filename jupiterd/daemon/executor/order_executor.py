@@ -2,7 +2,7 @@
 
 Owns which ranks of gangs run here, and when they end: when a leader ends them, when another
 gang is accepted, or when no leader has followed them for GRACE_S. Other work ends with its stream.
-Doesn't know how work is done (`worker_runner`), nor what a piece of it has said (`held_worker`).
+Doesn't know how work is done (`worker_runner`), nor what a piece of it has said (`rank_worker`).
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol
 
-from jupiterd.daemon.executor.held_worker import HeldWorker
+from jupiterd.daemon.executor.rank_worker import RankWorker
 from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.daemon.runtime.work_events import (
     CheckpointStored,
@@ -67,7 +67,7 @@ class Workers(Protocol):
         ...
 
 
-class GangHolder:
+class OrderExecutor:
     """Carries out orders of other nodes and of this one, and supervises the ranks of gangs."""
 
     def __init__(
@@ -82,7 +82,7 @@ class GangHolder:
         self._group = group
         self._grace_s = grace_s
         self._changing = asyncio.Lock()
-        self._workers_by_order: dict[str, HeldWorker] = {}
+        self._workers_by_order: dict[str, RankWorker] = {}
         self._ended = (0, 0)
         """The last (term, attempt) that a leader ended; its orders may arrive after the end."""
         self._last_stored: tuple[int, CheckpointStored] | None = None
@@ -157,7 +157,7 @@ class GangHolder:
         if not any(accepted):
             raise NotFoundError(f"no rank of attempt {attempt} runs here just now")
 
-    def finish_steps(self) -> list[HeldWorker]:
+    def finish_steps(self) -> list[RankWorker]:
         """Begin nothing more, and have the ranks here stop after their running step and save it.
 
         Their gangs stop with them, wherever they run. Returned are those of which there is
@@ -184,7 +184,7 @@ class GangHolder:
         """End all ranks of gangs here."""
         await self._end(list(self._workers_by_order.values()), why)
 
-    async def _worker_for(self, leader: NodeId, order: WorkOrder) -> HeldWorker:
+    async def _worker_for(self, leader: NodeId, order: WorkOrder) -> RankWorker:
         """Return the worker of an order, after ending what an outranked gang left here."""
         async with self._changing:
             await self._fencing.check(leader, order.term, order.attempt)
@@ -194,7 +194,7 @@ class GangHolder:
             await self._end(outdated, RefusedError(f"attempt {order.attempt} has begun here"))
             return self._attach(order) if order.is_attach else self._begin(order)
 
-    def _attach(self, order: WorkOrder) -> HeldWorker:
+    def _attach(self, order: WorkOrder) -> RankWorker:
         worker = self._workers_by_order.get(order.id)
         if worker is None:
             raise NotFoundError(f"nothing runs here as {order.id}")
@@ -204,14 +204,14 @@ class GangHolder:
         worker.term = order.term
         return worker
 
-    def _begin(self, order: WorkOrder) -> HeldWorker:
+    def _begin(self, order: WorkOrder) -> RankWorker:
         if (order.term, order.attempt) <= self._ended:
             raise RefusedError(f"attempt {order.attempt} has been ended")
         if order.id in self._workers_by_order:
             raise ConflictError(f"{order.id} runs here already")
         if self._last_stored is not None and self._last_stored[0] == order.attempt:
             self._last_stored = None  # of another cycle, or of a group that counted like this one
-        worker = self._workers_by_order[order.id] = HeldWorker(
+        worker = self._workers_by_order[order.id] = RankWorker(
             order, self._grace_s, self._workers.save_state
         )
         worker.task = self._group.create_task(
@@ -220,12 +220,12 @@ class GangHolder:
         worker.task.add_done_callback(lambda _: self._forget(worker))
         return worker
 
-    def _forget(self, worker: HeldWorker) -> None:
+    def _forget(self, worker: RankWorker) -> None:
         del self._workers_by_order[worker.order.id]
         worker.close()
 
     async def _last_step_of(
-        self, attempt: int, works: list[HeldWorker], save: SaveRequest
+        self, attempt: int, works: list[RankWorker], save: SaveRequest
     ) -> CheckpointStored | None:
         found = await asyncio.gather(*(worker.last_step(save) for worker in works))
         stored = [each for each in found if each is not None]
@@ -237,7 +237,7 @@ class GangHolder:
         self._last_stored = attempt, best
         return best
 
-    async def _end(self, works: list[HeldWorker], why: JupiterError) -> None:
+    async def _end(self, works: list[RankWorker], why: JupiterError) -> None:
         if works:
             await asyncio.gather(*(worker.end(why) for worker in works))
 

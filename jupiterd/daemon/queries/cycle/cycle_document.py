@@ -92,14 +92,10 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         None,
     )
     live = None if live is None else _with_finite_values(live)
-    values = dict((live or {}).get("values", {}))
     training = live if live and live["phase"] == Phase.TRAIN else None
     seats = gang_rows(training["gang"]) if training else []
-    learnt = values if training else {}  # the gate's small students have a loss of their own
     verdicts = _verdicts(cycle)
     gangs = [cycle, *(state for state, _ in islands)]
-    rate, island_list = values.get("tokens_per_s"), island_rows(cycle, shown, live)
-    speeds = _live_speeds(values) if training else compared(cycle, current)
     return {
         "id": begun.cycle,
         "kind": cycle.kind,
@@ -108,24 +104,15 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "rounds": cycle.rounds_wanted,
         "round": current,
         "phase": None if live is None else live["phase"],
-        "step": training["done"] if training else _step(cycle, last, current),
-        "total_steps": training["total"] if training else None,
-        "tokens": int(learnt["tokens"]) if "tokens" in learnt else (last.tokens if last else 0),
-        "loss": learnt.get("loss", finite(last.loss) if last else None),
-        **_held_out(learnt, last, current),
+        **_learning(cycle, live, last, current),
         "val_bpb": verdicts[-1]["val_bpb"] if verdicts else _scored_bpb(cycle),
-        "tokens_per_s": rate,
-        "lr": learnt.get("lr"),
-        "grad_norm": learnt.get("grad_norm"),
-        "mfu": utilisation(rate, values.get("flops_per_token"), values.get("peak_flops_per_s")),
-        "predicted_tokens_per_s": speeds.predicted,
-        "measured_tokens_per_s": speeds.measured,
+        **_speed(cycle, live, current),
         **_newest_attempt(gangs),
         "gang": _named(seats, names),
         "gang_encrypted": _is_encrypted(cycle, seats),
         "generators": _named(_generators(cycle, live, current), names),
         **generation_document(cycle),
-        "islands": island_list,
+        "islands": island_rows(cycle, shown, live),
         "outer_steps": outer_steps(cycle, current),
         "inner_steps": inner_steps(cycle, current),
         "verdicts": verdicts,
@@ -138,6 +125,46 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "phases": phase_rows(cycle, live, islands, settled),
         "events": _events(cycle, islands),
     }
+
+
+def _learning(
+    cycle: CycleState, live: Live | None, last: CheckpointCommitted | None, current: int
+) -> dict[str, Any]:
+    """Return how far training is: of the running phase, else of the last checkpoint."""
+    training = live if live and live["phase"] == Phase.TRAIN else None
+    learnt = _learnt(live)
+    return {
+        "step": training["done"] if training else _step(cycle, last, current),
+        "total_steps": training["total"] if training else None,
+        "tokens": int(learnt["tokens"]) if "tokens" in learnt else (last.tokens if last else 0),
+        "loss": learnt.get("loss", finite(last.loss) if last else None),
+        **_held_out(learnt, last, current),
+    }
+
+
+def _speed(cycle: CycleState, live: Live | None, current: int) -> dict[str, Any]:
+    """Return the throughput, measured and predicted, and the training values beside it."""
+    values, learnt = _values(live), _learnt(live)
+    is_training = live is not None and live["phase"] == Phase.TRAIN
+    speeds = _live_speeds(values) if is_training else compared(cycle, current)
+    rate = values.get("tokens_per_s")
+    return {
+        "tokens_per_s": rate,
+        "lr": learnt.get("lr"),
+        "grad_norm": learnt.get("grad_norm"),
+        "mfu": utilisation(rate, values.get("flops_per_token"), values.get("peak_flops_per_s")),
+        "predicted_tokens_per_s": speeds.predicted,
+        "measured_tokens_per_s": speeds.measured,
+    }
+
+
+def _values(live: Live | None) -> Mapping[str, Any]:
+    return dict((live or {}).get("values", {}))
+
+
+def _learnt(live: Live | None) -> Mapping[str, Any]:
+    """Return the values of training; none in the gate: its small students have a loss, too."""
+    return _values(live) if live and live["phase"] == Phase.TRAIN else {}
 
 
 def _live_speeds(values: Mapping[str, Any]) -> ThroughputComparison:

@@ -43,6 +43,7 @@ from jupiterd.cluster.membership.election_messages import (
     Follow,
     GangChanged,
     HandedOver,
+    OwnChange,
     PersistTerm,
     PresenceChanged,
     PreVoteAnswered,
@@ -102,19 +103,6 @@ class ElectionRole(StrEnum):
     """It waits for the answers to its pre-vote."""
     LEADER = "leader"
 
-
-OwnChange = (
-    TermSeen
-    | StabilityChanged
-    | GangChanged
-    | HandedOver
-    | Resigned
-    | Reinstated
-    | StorageFailed
-    | StorageRecovered
-    | Woke
-)
-"""An input that is neither a heartbeat, an answer, a change of presence nor a tick."""
 
 _Precedence = tuple[bool, int, int, NodeId]
 _LONG_AGO = float("-inf")

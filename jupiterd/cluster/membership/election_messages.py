@@ -103,11 +103,8 @@ class ElectionTicked:
     """Time passed. The shell must send it at `Election.wake_at`, and may send it at any time."""
 
 
-ElectionInput = (
-    PresenceChanged
-    | BeatSeen
-    | PreVoteAnswered
-    | TermSeen
+OwnChange = (
+    TermSeen
     | StabilityChanged
     | GangChanged
     | HandedOver
@@ -116,8 +113,10 @@ ElectionInput = (
     | StorageFailed
     | StorageRecovered
     | Woke
-    | ElectionTicked
 )
+"""An input that is neither a heartbeat, an answer, a change of presence nor a tick."""
+
+ElectionInput = PresenceChanged | BeatSeen | PreVoteAnswered | OwnChange | ElectionTicked
 
 
 @dataclass(frozen=True)

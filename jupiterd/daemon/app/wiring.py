@@ -7,33 +7,22 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
-from jupiterd.cluster.facts.facts import NodeAdmitted
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.cluster_merge import absorbed_by
-from jupiterd.cluster.membership.pending_joins import PendingJoins
 from jupiterd.daemon.app.command_wiring import commands_of, file_policy_of, merge_of
 from jupiterd.daemon.app.observers import observers_of
 from jupiterd.daemon.app.shutdown import Shutdown
+from jupiterd.daemon.app.term_wiring import founding_of, services_of
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache, pace_of, store_of
 from jupiterd.daemon.artifacts.model_exports import ModelExports
 from jupiterd.daemon.artifacts.shipped_folders import ShippedFolders
 from jupiterd.daemon.catalog.hub_fetches import HubFetches
 from jupiterd.daemon.commands.verb import Verb
 from jupiterd.daemon.cycles.leadership import Leadership
-from jupiterd.daemon.cycles.term_duties import Founding
-from jupiterd.daemon.executor.dispatcher import Dispatcher
 from jupiterd.daemon.executor.order_executor import OrderExecutor
 from jupiterd.daemon.executor.preflight_listener import PreflightListener
 from jupiterd.daemon.executor.worker_runner import WorkerRunner
-from jupiterd.daemon.leader.admissions import Admissions
-from jupiterd.daemon.leader.artifact_reach import ArtifactReach
-from jupiterd.daemon.leader.connectivity import Connectivity
-from jupiterd.daemon.leader.machines import Machines
-from jupiterd.daemon.leader.placement import Placement
-from jupiterd.daemon.leader.progress_board import ProgressBoard
-from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.term_services import TermServices
-from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.ledger.anti_entropy import AntiEntropy
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.address_book import load_addresses
@@ -49,7 +38,6 @@ from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.membership.listening import Listening
 from jupiterd.daemon.membership.trust import HandOver
 from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
-from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.daemon.scripts.readiness import Readiness
@@ -92,7 +80,7 @@ class Parts:
     def _make_membership(self) -> None:
         group, state_dir = self.group, self.state_dir
         self.anti_entropy = AntiEntropy(self.replica, self.peers, group)
-        self.leadership = Leadership(self._founding(), self._begin_term, group)
+        self.leadership = Leadership(founding_of(self), self._begin_term, group)
         effects = HeartbeatEffects(
             self._described, self.leadership.on_lead, self.leadership.on_step_down
         )
@@ -240,34 +228,6 @@ class Parts:
         self.handshake.addresses.look_again()
         log.info("moved", extra={"cluster": short(cluster), "leader": short(leader)})
 
-    def _founding(self) -> Founding:
-        """Return what this node founds a cluster with, where it leads one without a founder."""
-        own, certificate = self.identity.node_id, self.identity.certificate_pem
-        admitted = NodeAdmitted(own, self.settings.name, certificate, "founded the cluster")
-        return Founding(admitted, self.settings.closed)
-
     def _begin_term(self, number: int) -> TermServices:
         """Return the parts of the term of that number."""
-        own, replica, heartbeats = self.identity.node_id, self.replica, self.heartbeats
-        term = Term(
-            number, own, replica, self.anti_entropy, heartbeats.alive, heartbeats.check_awake
-        )
-        machines = Machines(
-            own,
-            replica,
-            self.peers,
-            heartbeats.alive,
-            heartbeats.answering,
-            self.local_view.hardware_of,
-        )
-        placement = Placement(machines, replica, self.file_policy.roles)
-        dispatcher = Dispatcher(own, self.order_executor, self.peers)
-        return TermServices(
-            term=term,
-            board=ProgressBoard(self.local_view.phases_before()),
-            placement=placement,
-            reach=ArtifactReach(term, machines, self.artifact_cache),
-            calls=WorkCalls(term, machines, placement, dispatcher),
-            connectivity=Connectivity(own, self.peers, self.preflight_listener),
-            admissions=Admissions(PendingJoins(replica.cluster, own, now_s())),
-        )
+        return services_of(self, number)

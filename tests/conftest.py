@@ -64,11 +64,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Have one for each core that computes, and half as many for tests with daemons, which wait.
+    """Have one for each core that computes, and more for tests with daemons, which wait.
 
-    With more of them, on two cores, each process's reading of all modules cost more than it saved.
+    Half as many more beside the tests of everything: there, on two cores, each process's reading of
+    all modules costs more than a further one saves.
     """
-    return min(cores() + max(1, cores() // 2), MAX_WORKERS)
+    waiting = cores() if wants_full_alone(config) else max(1, cores() // 2)
+    return min(cores() + waiting, MAX_WORKERS)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedule:

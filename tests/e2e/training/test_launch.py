@@ -218,7 +218,8 @@ async def test_a_script_runs_on_two_nodes_and_ends_wherever_a_part_of_it_dies(
             pids = [*cluster[1].workers(), *descendants(process)]
             process.kill()
             assert await all_gone(pids, GONE_S), "jupiterctl was killed"
-        with on_nodes(cluster, prefix, "--nodes", "all", *waiting) as process:
+        soon = ("--cut-timeout", "5")
+        with on_nodes(cluster, prefix, "--nodes", "all", *soon, *waiting) as process:
             await asyncio.to_thread(read_until, process, "waits", 2)
             pids = [*cluster[1].workers(), *descendants(process)]
             cluster[1].kill()

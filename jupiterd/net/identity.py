@@ -1,20 +1,21 @@
-"""A node's key, the certificate that shows it, and signatures made with it.
+"""A node's key pair, the certificate that shows its public key, and its signatures.
 
-Owns the key file and the form of every certificate. Doesn't know who is a member, or any socket.
+Owns the key file and the format of every certificate. Doesn't know who is a member, or any socket.
 
-**What a certificate says here: one public key, and nothing else.** A newcomer's key is unknown to
-everybody, and still its TLS handshake has to succeed, or nobody could ever look at the key and
-decide. gRPC's Python servers offer "require and verify" only, so there must be something to verify
-against: the *pairing root*, a certificate authority whose private key is derived from a public
-constant. Everybody can sign with it, so its signature proves nothing, and nothing is concluded from
-it. What TLS does prove is that the peer holds the private key of the leaf it shows. So
+**A certificate here states one public key and nothing else.** No node knows a newcomer's key, yet
+the TLS handshake must succeed: only then can a node read the key and decide about it. gRPC's Python
+servers offer "require and verify" only, so they need a root to verify against: the *pairing root*,
+a certificate authority whose private key is derived from a public constant. Anybody can sign with
+it, so its signature proves nothing, and no code relies on it. TLS does prove that the peer holds
+the private key of the leaf that it shows. Therefore
 
-1. a peer's id is the hash of the leaf's public key, taken anew on every call, never a name in the
-   certificate;
-2. a client trusts exactly one leaf, the one it expects (`credentials`), and never the pairing root.
+1. a node computes a peer's id as the hash of the leaf's public key, at every call; it never reads a
+   name in the certificate;
+2. a client trusts exactly the one leaf that it expects (`credentials`), never the pairing root.
 
 A leaf is a pure function of its key (deterministic signature, serial number from the key), so a
-lost certificate file comes back the same and nobody's pin breaks.
+node that lost its certificate file writes the same one again, and clients that pinned it still
+accept it.
 """
 
 import os
@@ -35,7 +36,8 @@ from jupiterd.errors import BadCertificateError, StateDirError
 from jupiterd.ids import NodeId
 
 LEAF_NAME: Final = "node.jupiter.internal"
-"""The name in every leaf; the same for all, so that nobody can mistake it for an identity."""
+"""The subject and DNS name of every leaf; all nodes share it, so that no code can take it for an
+identity."""
 
 CERTIFICATE_FILE: Final = "certificate.pem"
 
@@ -44,7 +46,7 @@ _ROOT_SEED = b"jupiter pairing root v1"
 _P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 _VALID_FROM = datetime(2020, 1, 1, tzinfo=UTC)
 _VALID_TO = datetime(2099, 12, 31, tzinfo=UTC)
-"""A machine whose clock battery died isn't locked out."""
+"""So long, so that a machine with a wrong clock (dead battery) can still connect."""
 
 _SIGNATURE = ec.ECDSA(hashes.SHA256())
 
@@ -61,7 +63,7 @@ class Identity:
 
     @classmethod
     def load_or_create(cls, key_path: Path) -> "Identity":
-        """Read the key, or make one; keeps the certificate beside it.
+        """Read the key, or create one; write its certificate beside it.
 
         Raises:
             StateDirError: the file can't be read or written, or holds no P-256 key.
@@ -97,7 +99,7 @@ def node_id_of(certificate_pem: bytes) -> NodeId:
 
 @lru_cache(maxsize=1024)
 def leaf_of(certificate_pem: bytes, node: NodeId) -> bytes:
-    """Return a node's certificate (PEM) without whatever was written around it.
+    """Return a node's certificate (PEM) without any text around it.
 
     Raises:
         BadCertificateError: the bytes are no certificate of that node.
@@ -109,7 +111,7 @@ def leaf_of(certificate_pem: bytes, node: NodeId) -> bytes:
 
 
 def verify(certificate_pem: bytes, body: bytes, signature: bytes) -> bool:
-    """Say whether the certificate's key signed `body`; False where it is no such certificate."""
+    """Return whether the certificate's key signed `body`; False if it is no P-256 certificate."""
     try:
         _public_key(certificate_pem).verify(signature, body, _SIGNATURE)
     except (InvalidSignature, BadCertificateError):
@@ -119,7 +121,7 @@ def verify(certificate_pem: bytes, body: bytes, signature: bytes) -> bool:
 
 @cache
 def pairing_root_pem() -> bytes:
-    """Return the certificate of the authority that everybody can sign with."""
+    """Return the certificate (PEM) of the authority that anybody can sign with."""
     usage = _key_usage(signs_certificates=True)
     builder = _builder(_ROOT_NAME, _pairing_root_key().public_key(), is_authority=True)
     return _signed(builder.add_extension(usage, critical=True))
@@ -218,7 +220,7 @@ def _read_key(key_pem: bytes, path: Path) -> ec.EllipticCurvePrivateKey:
 
 
 def _write(path: Path, content: bytes, *, mode: int) -> None:
-    """Put a file in place whole or not at all, readable as `mode` says from its first byte."""
+    """Write a file atomically; only `mode` may ever read it, from its first byte."""
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:

@@ -1,7 +1,7 @@
-"""Whether the system has said that an interface or an address has come or gone.
+"""Watches for messages of the system that an interface or an address appeared or vanished.
 
-Owns the socket on which Linux says so. Doesn't know what has changed: whoever asks looks for
-itself. Where the system says nothing (macOS, a sandbox), there may always be news.
+Owns the socket on which Linux sends them. Doesn't know what changed: the caller reads the
+interfaces itself. On a system that sends none (macOS, a sandbox), every answer is "maybe".
 """
 
 import socket
@@ -12,19 +12,19 @@ from typing import Final
 _LINKS: Final = 0x1
 _IPV4_ADDRESSES: Final = 0x10
 _IPV6_ADDRESSES: Final = 0x100
-"""Groups of rtnetlink."""
+"""Multicast groups of rtnetlink (RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR)."""
 
 _MESSAGE_BYTES: Final = 64 << 10
 
 
 class InterfaceChanges:
-    """What has been said since the last question."""
+    """Tells whether the system reported a change since the last call."""
 
     def __init__(self) -> None:
         self._notices = _listening()
 
     def may_have_come(self) -> bool:
-        """Say whether anything can have changed since the last question, or since the start."""
+        """Return whether anything may have changed since the last call, or since the start."""
         if self._notices is None:
             return True
         has_come = False
@@ -33,7 +33,7 @@ class InterfaceChanges:
                 has_come = True
         except BlockingIOError:
             return has_come
-        except OSError:  # more was said than the socket holds
+        except OSError:  # the socket's buffer overflowed
             return True
         return True
 

@@ -1,7 +1,7 @@
-"""Which kind of network an interface leads to.
+"""Finds out the kind of network that an interface leads to.
 
-Owns reading that from its name, and from what the system says of it where the name is not enough.
-Doesn't know addresses.
+Owns the rules: first the interface's name, then what the system reports about it. Doesn't know
+addresses.
 """
 
 import re
@@ -20,7 +20,7 @@ _BY_NAME: Final = (
         InterfaceKind.CONTAINER,
         re.compile(
             r"(docker|veth|br-|cni|podman|virbr|vnet|vmnet|lxc|lxdbr|cali|flannel|kube|dummy).*"
-            # Apple's own: AirDrop, low latency Wi-Fi, the access point, network processors
+            # Apple's: AirDrop, low latency Wi-Fi, the access point, network processors
             r"|(awdl|llw|ap|anpi|gif|stf)\d+"
         ),
     ),
@@ -39,7 +39,7 @@ _ASK_TIMEOUT_S: Final = 5.0
 
 @cache
 def kind_of(interface: str) -> InterfaceKind:
-    """Return the kind of an interface, as far as can be told; Ethernet where nothing speaks up."""
+    """Return the kind of an interface; Ethernet if neither its name nor the system tells a kind."""
     for kind, pattern in _BY_NAME:
         if pattern.fullmatch(interface):
             return kind
@@ -49,7 +49,7 @@ def kind_of(interface: str) -> InterfaceKind:
 
 
 def kinds_of_ports(listing: str) -> dict[str, InterfaceKind]:
-    """Read what `networksetup -listallhardwareports` says: device -> kind."""
+    """Parse the output of `networksetup -listallhardwareports` into device -> kind."""
     return {device: _kind_of_port(port) for port, device in _PORT.findall(listing)}
 
 

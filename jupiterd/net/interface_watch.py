@@ -1,7 +1,8 @@
-"""When this machine's addresses have become others, and have stayed so for a moment.
+"""Detects that this machine's addresses changed and then stayed the same for one look.
 
-Owns the comparison of readings, damped, so that a cable with a loose contact isn't followed all the
-time. Doesn't know how readings are taken, or what is done then.
+Owns the comparison of readings. It waits for two equal readings, so that a cable with a loose
+contact doesn't cause a change at every look. Doesn't know how to take a reading, or what the caller
+does after a change.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,14 +11,14 @@ from typing import Final
 LOOK_INTERVAL_S: Final = 1.0
 
 Reading = frozenset[tuple[str, str]]
-"""Interface and address, for each address of an interface that is up."""
+"""(interface, address) for each address of an interface that is up."""
 
 
 class InterfaceWatch:
-    """Tells of a change once it has lasted from one look to the next.
+    """Reports a change once two successive readings agree again.
 
-    What has come back to what it was counts as a change too: in between, the system has forgotten
-    which multicast groups we listen to.
+    A return to the earlier addresses counts as a change too: in between, the system forgot the
+    multicast groups that this node had joined.
     """
 
     def __init__(self, read: Callable[[], Reading]) -> None:
@@ -26,10 +27,10 @@ class InterfaceWatch:
         self._is_restless = False
 
     def has_changed(self) -> bool:
-        """Take a reading; say whether there was a change and it has lasted since the last one."""
+        """Take a reading; return whether a change has settled: this reading equals the last one."""
         try:
             reading = self._read()
-        except OSError:  # no file may be left to ask the system with
+        except OSError:  # the process may be out of file descriptors
             return False
         is_settled = reading == self._last
         has_changed = self._is_restless and is_settled
@@ -39,17 +40,17 @@ class InterfaceWatch:
 
 
 class LostAddresses:
-    """Tells which of our own addresses are gone: missing at this look and at the one before."""
+    """Reports which of this node's addresses are gone: missing in two successive readings."""
 
     def __init__(self, read: Callable[[], Reading]) -> None:
         self._read = read
         self._missing: frozenset[str] = frozenset()
 
     def among(self, addresses: Iterable[str]) -> frozenset[str]:
-        """Take a reading; return those of these addresses that are gone."""
+        """Take a reading; return which of these addresses are gone."""
         try:
             here = {address for _, address in self._read()}
-        except OSError:  # what can't be seen isn't gone
+        except OSError:  # a failed reading proves nothing
             return frozenset()
         missing = frozenset(addresses) - here
         lost = missing & self._missing

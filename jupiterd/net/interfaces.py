@@ -1,6 +1,7 @@
-"""Which addresses this machine has, which are better, and which one leads to a peer.
+"""Reads this machine's addresses, ranks them, and finds the one that leads to a peer.
 
-Owns asking the operating system. Doesn't know what the addresses are used for, and sends nothing.
+Owns the questions to the operating system. Doesn't know what the addresses are used for, and sends
+no packet.
 
 A link-local IPv6 address always carries the name of its interface here: `fe80::1%eth0`.
 """
@@ -22,28 +23,29 @@ from jupiterd.net.scopes import is_link_local, with_named_scope, without_scope
 from jupiterd.ports import Address
 
 _ANY_PORT = 9
-"""Connecting a UDP socket looks up the route and sends nothing, so the port doesn't matter."""
+"""Connecting a UDP socket looks up the route and sends nothing, so any port will do."""
 
 LOOPBACK = "127.0.0.1"
 
 MAX_ANNOUNCED_OF_ONE = 2
-"""IPv4 addresses of one interface that others are told, and as many routable IPv6 ones."""
+"""Most IPv4 addresses of one interface that this node announces, and most routable IPv6 ones."""
 
 SHARED_S = 0.5
-"""Reading all interfaces takes about half a millisecond, and three look every second or sooner."""
+"""How long callers share one reading, in s: a reading takes about 0.5 ms, and three callers read
+every second or more often."""
 
 ANYHOW_S = 10.0
-"""They are read so often though the system has told of no change."""
+"""The interfaces are read at least this often, in s, even if the system reports no change."""
 
 MAX_SCOPES = 4
-"""Links on which a link-local address is tried that may lie on any of them."""
+"""Most interfaces on which a link-local address without a scope is tried."""
 
 
 def source_address_toward(host: str) -> tuple[str, str]:
-    """Return the local address that packets to `host` leave from, and the name of its interface.
+    """Return the source address of packets to `host`, and the name of its interface.
 
     Raises:
-        BadRouteError: there is no way to that host, or its name isn't known.
+        BadRouteError: there is no route to that host, or its name isn't known.
     """
     try:
         family, _, _, _, target = socket.getaddrinfo(host, _ANY_PORT, type=socket.SOCK_DGRAM)[0]
@@ -56,11 +58,11 @@ def source_address_toward(host: str) -> tuple[str, str]:
 
 
 def interface_of(address: str) -> str:
-    """Return the name of the interface that has this address; empty where it can't be told."""
+    """Return the name of the interface that has this address; empty if it can't be found."""
     wanted, _, scope = address.partition("%")
     if scope:
         return scope
-    with suppress(OSError):  # no file may be left to ask the system with
+    with suppress(OSError):  # the process may be out of file descriptors
         for name, entries in psutil.net_if_addrs().items():
             if any(
                 _is_ip(seen.family) and without_scope(seen.address) == wanted for seen in entries
@@ -70,7 +72,7 @@ def interface_of(address: str) -> str:
 
 
 def addresses_of(interface: str) -> list[str]:
-    """Return the IP addresses of an interface; none where the system can't say."""
+    """Return the IP addresses of an interface; empty if the system can't be asked."""
     with suppress(OSError):
         entries = psutil.net_if_addrs().get(interface, [])
         return [seen.address for seen in entries if _is_ip(seen.family)]
@@ -78,11 +80,11 @@ def addresses_of(interface: str) -> list[str]:
 
 
 def local_addresses(*, loopback_only: bool, interfaces: tuple[str, ...] = ()) -> list[str]:
-    """Return the addresses that others may reach this machine at, the best first.
+    """Return the addresses at which others may reach this machine, the best first.
 
-    Thunderbolt before Ethernet before Wi-Fi before VPNs before containers; on one interface IPv4
-    before IPv6, link-local last. Loopback only where nothing else is wanted or there is nothing
-    else.
+    Thunderbolt comes before Ethernet, Wi-Fi, VPNs and containers; on one interface IPv4 comes
+    before IPv6, and link-local last. Loopback is the answer only if the caller wants it or no other
+    address exists.
     """
     if loopback_only:
         return [LOOPBACK]
@@ -95,7 +97,7 @@ def local_addresses(*, loopback_only: bool, interfaces: tuple[str, ...] = ()) ->
 
 
 def every_address() -> list[str]:
-    """Return all addresses of this machine but loopback, the best first: where it may speak from.
+    """Return all addresses of this machine except loopback, the best first, without scopes.
 
     Raises:
         OSError: the system can't be asked.
@@ -104,9 +106,9 @@ def every_address() -> list[str]:
 
 
 def link_scopes(interfaces: tuple[str, ...] = ()) -> list[str]:
-    """Return the interfaces with a link-local IPv6 address that may lead to a peer, best first.
+    """Return the physical interfaces that have a link-local IPv6 address, the best first.
 
-    None where the system can't say.
+    Empty if the system can't be asked.
     """
     with suppress(OSError):
         found = [
@@ -119,10 +121,10 @@ def link_scopes(interfaces: tuple[str, ...] = ()) -> list[str]:
 
 
 def seen_from_here(address: Address) -> list[Address]:
-    """Return the ways to try an address that somebody told us.
+    """Return the addresses to try for an address that another machine named.
 
-    A link-local one without a scope may lie on any of our links: it is tried on each, the best
-    interfaces first. Everything else is what it is.
+    A link-local address without a scope may lie on any link: it is tried on the best `MAX_SCOPES`
+    interfaces. Any other address is returned alone, with its scope by name.
     """
     if not is_link_local(address.host) or "%" in address.host:
         return [Address(with_named_scope(address.host), address.port)]
@@ -132,10 +134,10 @@ def seen_from_here(address: Address) -> list[Address]:
 
 
 def announced_source_toward(host: str) -> str:
-    """Return the local address that packets to `host` leave from, if it is one told to others.
+    """Return the source address of packets to `host`, if this node could announce it.
 
-    Empty where it is not (loopback), where there is no way, or where `host` is a name: asking for
-    names takes time.
+    Empty if it is loopback, if there is no route, or if `host` is a name: a look-up of names takes
+    time.
     """
     try:
         ipaddress.ip_address(without_scope(host))
@@ -148,7 +150,14 @@ def announced_source_toward(host: str) -> str:
 
 
 def addresses_by_interface(interfaces: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    """Return (interface, address) for each interface that is up, or of those named; no loopback."""
+    """Return (interface, address) for the interfaces that are up, without loopback.
+
+    Args:
+        interfaces: names of the interfaces to read; empty for all.
+
+    Raises:
+        OSError: the system can't be asked.
+    """
     states = psutil.net_if_stats()
     return [
         (name, entry.address)
@@ -160,7 +169,7 @@ def addresses_by_interface(interfaces: tuple[str, ...] = ()) -> list[tuple[str, 
 
 
 def missing_of(interfaces: tuple[str, ...]) -> str:
-    """Say which of these names no interface of this machine has just now; empty where all are."""
+    """Return a message that names the given interfaces which don't exist; empty if all exist."""
     here = psutil.net_if_addrs() if interfaces else {}
     missing = [name for name in interfaces if name not in here]
     if not missing:
@@ -169,16 +178,17 @@ def missing_of(interfaces: tuple[str, ...]) -> str:
 
 
 def recent_addresses(interfaces: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    """Return the same for those that look again and again: as it was half a second ago at most.
+    """Return `addresses_by_interface` as of `SHARED_S` ago at most, for callers that poll.
 
-    Where the system tells of changes it is asked when it has, and every ten seconds all the same.
+    On a system that reports changes, the interfaces are read after a report, and every `ANYHOW_S`
+    at least.
     """
     found = _recent.read(time.monotonic())
     return [pair for pair in found if not interfaces or pair[0] in interfaces]
 
 
 class Recent:
-    """The last reading, shared by all that look."""
+    """The last reading of the interfaces, which all polling callers share."""
 
     def __init__(self) -> None:
         self._news: InterfaceChanges | None = None
@@ -186,11 +196,11 @@ class Recent:
         self._checked_s = self._read_s = -math.inf
 
     def read(self, now_s: float) -> list[tuple[str, str]]:
-        """Return what there is; raises OSError where the system can't be asked."""
+        """Return (interface, address) pairs; raises OSError if the system can't be asked."""
         if now_s - self._checked_s >= SHARED_S:
             self._news = self._news or InterfaceChanges()
             if self._news.may_have_come() or now_s - self._read_s >= ANYHOW_S:
-                self._read_s = -math.inf  # what was told of is looked for until it can be read
+                self._read_s = -math.inf  # after a failed reading, read again at the next call
                 self._found, self._read_s = addresses_by_interface(), now_s
             self._checked_s = now_s
         return self._found
@@ -208,7 +218,7 @@ def _ranked(interfaces: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _announced_of_one(name: str, ranked: list[str]) -> list[str]:
-    """Return what others are told of one interface: a few, for privacy's sake has many in IPv6."""
+    """Return an interface's addresses to announce: a few, as IPv6 privacy extensions add many."""
     ipv4 = [address for address in ranked if ":" not in address]
     routable = [address for address in ranked if ":" in address and not is_link_local(address)]
     link_local = [address for address in ranked if is_link_local(address)]
@@ -221,7 +231,7 @@ def _is_ip(family: int) -> bool:
 
 
 def _scoped(name: tuple[str, int] | tuple[str, int, int, int]) -> str:
-    """Return a socket's own address, with the interface where it is link-local."""
+    """Return the address of a socket name, with its interface if it is link-local."""
     host = without_scope(name[0])
     scope = name[3] if len(name) == 4 else 0
     return with_named_scope(f"{host}%{scope}") if scope and is_link_local(host) else host

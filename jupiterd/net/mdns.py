@@ -1,14 +1,14 @@
-"""Finding daemons on the local network by multicast DNS.
+"""Discovers daemons on the local network by multicast DNS (RFC 6762).
 
-Owns our announcement and the browsing. Doesn't know who is a member: a sighting is a hint, nothing
-more.
+Owns this node's announcement and the browser. Doesn't know who is a member: a sighting is only a
+hint.
 
-IPv4 and IPv6 are two of these, each with sockets of its own: macOS lets a socket that takes both
-join no group of IPv4. A machine without IPv6 has nothing to announce there, and is quiet about it.
+IPv4 and IPv6 have a `MdnsDiscovery` each, with sockets of their own: on macOS a dual-stack socket
+can't join a group of IPv4. A machine without IPv6 announces nothing there, and logs no warning.
 
-The announcement says as little as it can: the service's major version, a random tag that changes at
-every start, and where this daemon keeps to a scope, a hash of its name. No host name, user, model
-or role; whoever wants those has to be let in first.
+The announcement says as little as possible: the service's major version, a random tag that changes
+at every start, and a hash of the scope's name if the daemon has a scope. It names no host, user,
+model or role; only members may learn those.
 """
 
 import asyncio
@@ -43,26 +43,27 @@ PROTOCOL_MAJOR: Final = "1"
 RESOLVE_TIMEOUT_S: Final = 1.0
 SCOPE_TAG_BYTES: Final = 8
 MAX_WAITING: Final = 256
-"""Names that wait to be looked at; a network that shouts more than this is noise."""
+"""Most names that wait to be resolved; further ones are dropped, since a network that sends more is
+noise."""
 
 QUERY_AGAIN_S: Final = 10.0
-"""Between two questions whether somebody who can't be reached is still there."""
+"""Time between two queries, in s, whether an unreachable peer is still there."""
 
 _QUERY: Final = 0
 _SRV: Final = 33
 _INTERNET: Final = 1
-"""Numbers of DNS, which the library keeps to itself."""
+"""DNS numbers (query, SRV, IN) that zeroconf doesn't export publicly."""
 
 _log = logging.getLogger(__name__)
 
 
 class MdnsDiscovery:
-    """Announces us and sees others: on every interface, the ones named, or loopback alone.
+    """Announces this node and finds others: on every interface, on those named, or on loopback.
 
-    Only daemons of the same scope are seen; without one, only those without one.
+    It sees only daemons of the same scope; without a scope, only those without one.
 
-    Whoever goes through the sightings also keeps them true: interfaces that come and go are noticed
-    there, a second or two later.
+    `sightings` also follows interfaces that appear and vanish, within a second or two; it does so
+    only while the caller iterates.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class MdnsDiscovery:
         self._version = version
         self._announced = announced
         self._places: dict[str, list[Address]] = {}
-        """Name of an announcement -> where it leads."""
+        """Name of an announcement -> the addresses that it resolved to."""
         self._loopback_only = loopback_only
         self._interfaces = interfaces
         self._instance = f"{secrets.token_hex(4)}.{SERVICE_TYPE}"
@@ -91,9 +92,9 @@ class MdnsDiscovery:
         self._is_closed = False
 
     async def start(self, port: int) -> None:
-        """Begin to look, and to announce our port; without multicast, log that and see nothing.
+        """Start to browse and announce this port; without multicast, log that and see nothing.
 
-        Announcing goes on for most of a second; nobody has to wait for it.
+        The announcement takes most of a second and runs in the background.
         """
         self._port = port
         try:
@@ -106,7 +107,7 @@ class MdnsDiscovery:
             self._announcing = asyncio.ensure_future(self._announce(self._zeroconf))
 
     async def sightings(self) -> AsyncIterator[Address]:
-        """Yield the addresses of other daemons as they are announced; ends when closed."""
+        """Yield the addresses of other daemons as they are announced, until `close`."""
         loop = asyncio.get_running_loop()
         look_at_s, ask_at_s = loop.time() + LOOK_INTERVAL_S, loop.time() + QUERY_AGAIN_S
         while not self._is_closed:
@@ -118,7 +119,7 @@ class MdnsDiscovery:
                 return
             if loop.time() >= look_at_s:
                 look_at_s = loop.time() + LOOK_INTERVAL_S
-                with contextlib.suppress(OSError):  # no file may be left to ask the system with
+                with contextlib.suppress(OSError):  # the process may be out of file descriptors
                     await self._follow_interfaces()
             if loop.time() >= ask_at_s:
                 ask_at_s = loop.time() + QUERY_AGAIN_S
@@ -127,7 +128,7 @@ class MdnsDiscovery:
                 yield address
 
     async def close(self) -> None:
-        """Say goodbye and stop; idempotent."""
+        """Withdraw the announcement and stop; idempotent."""
         self._is_closed = True
         if self._seen.full():
             self._seen.get_nowait()
@@ -142,7 +143,7 @@ class MdnsDiscovery:
         await zeroconf.async_close()
 
     async def _announce(self, zeroconf: AsyncZeroconf) -> None:
-        """Announce us. Nobody else has our random name, so it isn't asked for first."""
+        """Announce this node. Its name is random, so it isn't probed for conflicts first."""
         try:
             await zeroconf.async_register_service(self._announcement(), cooperating_responders=True)
         except (OSError, ZeroconfError) as error:
@@ -155,7 +156,7 @@ class MdnsDiscovery:
             await asyncio.wait({announcing})
 
     async def _follow_interfaces(self) -> None:
-        """Where addresses have changed, be heard and hear on those there are now."""
+        """After a change of addresses, announce and browse on the current ones."""
         if self._loopback_only or not self._watch.has_changed():
             return
         _log.info("interfaces_changed", extra={"addresses": " ".join(self._local_addresses())})
@@ -163,8 +164,8 @@ class MdnsDiscovery:
             await self.start(self._port)
             return
         try:
-            # By way of loopback alone, so that every socket is made anew: a group that was joined
-            # before the interface went away is joined no more, even if all looks as before.
+            # Switch to loopback first, so that zeroconf makes every socket anew: the system dropped
+            # the group memberships of an interface that vanished, even if it came back unchanged.
             await self._zeroconf.async_update_interfaces(self._loopback())
             await self._zeroconf.async_update_interfaces(self._choice() or self._loopback())
             await self._zeroconf.async_update_service(self._announcement())
@@ -175,7 +176,7 @@ class MdnsDiscovery:
         self._restart_browser(self._zeroconf)
 
     def _restart_browser(self, zeroconf: AsyncZeroconf) -> None:
-        """Ask who is there; whoever was seen before is seen once more."""
+        """Query for all daemons; a daemon that was seen before is sighted again."""
         self._browser = AsyncServiceBrowser(
             zeroconf.zeroconf, SERVICE_TYPE, handlers=[self._on_change]
         )
@@ -186,7 +187,7 @@ class MdnsDiscovery:
     def _on_change(
         self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange
     ) -> None:
-        # zeroconf passes these by name.
+        # zeroconf passes these as keyword arguments.
         del zeroconf, service_type
         if state_change is ServiceStateChange.Removed or name == self._instance:
             self._places.pop(name, None)
@@ -203,7 +204,7 @@ class MdnsDiscovery:
                 self._zeroconf.zeroconf, RESOLVE_TIMEOUT_S * 1000
             )
         except (ZeroconfError, ValueError, OSError) as error:
-            # Anybody on the network can announce anything.
+            # Any machine on the network can announce anything.
             _log.debug("announcement_refused", extra={"reason": str(error)})
             return []
         if not known or not info.port or not self._is_of_our_scope(info):
@@ -216,7 +217,7 @@ class MdnsDiscovery:
         return found
 
     def _note_heard(self, zeroconf: Zeroconf, name: str, places: list[Address]) -> None:
-        """Take note of when somebody last said to be at these addresses."""
+        """Record when the owner of these addresses last announced them."""
         record = zeroconf.cache.get_by_details(name, _SRV, _INTERNET)
         if self._announced is None or record is None or len(self._places) >= MAX_WAITING:
             return
@@ -225,9 +226,10 @@ class MdnsDiscovery:
             self._announced.note(address, (current_time_millis() - record.created) / 1000)
 
     def _query_again(self) -> None:
-        """Learn whether those who can't be reached were heard meanwhile, and ask once more.
+        """Record whether unreachable peers were heard meanwhile, and query them once more.
 
-        The library asks no more for what it holds, and is told nothing that it says to know.
+        zeroconf doesn't query again for a record in its cache, and responders don't answer a query
+        that lists the record as known.
         """
         if self._zeroconf is None or self._announced is None or not self._announced.doubted:
             return
@@ -265,7 +267,7 @@ class MdnsDiscovery:
         return list(dict.fromkeys([*self._local_addresses(), *self._loopback()]))
 
     def _links(self) -> list[str | int | tuple[tuple[str, int, int], int]]:
-        """Return the interfaces that IPv6 groups are joined on, by their numbers."""
+        """Return the indices of the interfaces on which to join the IPv6 group."""
         names = {interface_of(address) for address in self._local_addresses()}
         with contextlib.suppress(OSError):
             return sorted({socket.if_nametoindex(name) for name in names if name})
@@ -288,9 +290,13 @@ def by_mdns(
     scope: str,
     announced: AnnouncementTimes | None = None,
 ) -> list[MdnsDiscovery]:
-    """Return discovery by multicast over IPv4, and over IPv6 where there may be other machines.
+    """Return discovery over IPv4, and over IPv6 too unless this node keeps to loopback.
 
-    announced: told when somebody was heard
+    Args:
+        loopback_only: whether to announce on loopback alone.
+        interfaces: names of the interfaces to use; empty for all.
+        scope: only daemons of the same scope see each other.
+        announced: records when each address was last heard.
     """
     versions = [IPVersion.V4Only] if loopback_only else [IPVersion.V4Only, IPVersion.V6Only]
     return [

@@ -28,14 +28,14 @@ MAYBE_UNKNOWN: Final = frozenset(
         "WorkPseudoGradient.norm",
     }
 )
-"""What diverged, or nobody could measure: infinite, or no number."""
+"""Fields that may be infinite or NaN: the training diverged, or the value couldn't be measured."""
 
 _WHOLE: Final = frozenset({FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64})
 _REAL: Final = frozenset({FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT})
 
 
 def out_of_bounds(message: Message) -> str:
-    """Return the first field that holds a number out of bounds; empty where there is none."""
+    """Return the name of the first field that holds a number out of bounds; empty if none does."""
     if not _has_numbers(message.DESCRIPTOR):
         return ""
     for field, value in message.ListFields():
@@ -64,7 +64,7 @@ def _values(field: FieldDescriptor, value: Any) -> list[Any]:  # noqa: ANN401 - 
 
 
 def _kind(field: FieldDescriptor) -> int:
-    """Return of what kind its values are; those of a map, not its keys."""
+    """Return the C++ type number of a field's values; for a map, of its values, not its keys."""
     return _map_value(field).cpp_type if _is_map(field) else field.cpp_type
 
 
@@ -79,7 +79,7 @@ def _map_value(field: FieldDescriptor) -> FieldDescriptor:
 
 @cache
 def _has_numbers(kind: Descriptor) -> bool:
-    """Say whether messages of a kind can hold a number that needs a look."""
+    """Return whether messages of this type can hold a number to check."""
     fields = kind.fields_by_name.values()
     below = (_map_value(field) if _is_map(field) else field for field in fields)
     return any(

@@ -1,8 +1,8 @@
-"""Whether multicast goes out of an interface and comes back in, tried for real.
+"""Tests whether multicast leaves an interface and comes back in.
 
-Owns one question of multicast DNS on each interface, and listening to who answers. Doesn't know
-what follows from it. The question asks for a name that nobody has, so that our own is known again,
-and for what services there are, so that others speak up.
+Owns one query of multicast DNS on each interface, and the wait for answers. Doesn't know what the
+result means. The query asks for a random name, so that this node recognizes its own query, and for
+all services, so that other machines answer.
 """
 
 import contextlib
@@ -25,39 +25,40 @@ GROUPS: Final = {socket.AF_INET: "224.0.0.251", socket.AF_INET6: "ff02::fb"}
 PORT: Final = 5353
 LISTEN_S: Final = 2.0
 ENOUGH_S: Final = 1.2
-"""Responders wait up to half a second before they answer; then nothing more is to be expected."""
+"""How long to listen, in s, if this node heard both itself and another machine: responders delay
+their answers by up to half a second."""
 
 _QUERY, _PTR, _IN = 0, 12, 1
 _IP_MULTICAST_ALL, _IPV6_MULTICAST_ALL = 49, 29
-"""Linux's: 0 gives a socket only what came in where it has joined itself."""
+"""Linux options: 0 gives a socket only packets of the groups that it joined itself."""
 _MAX_PACKET_BYTES: Final = 9000
 _TTL: Final = 255
 
 
 @dataclass(frozen=True)
 class MulticastReading:
-    """What happened on one interface over one family of addresses."""
+    """The result on one interface for one address family."""
 
     interface: str
     address: str
     errno: int = 0
-    """Why it couldn't be sent; 0 where it was."""
+    """Why the query couldn't be sent; 0 if it was."""
     is_own_heard: bool = False
-    """Our own question was heard here."""
+    """Whether this node heard its own query."""
     others: tuple[str, ...] = ()
-    """Addresses of other machines that were heard meanwhile."""
+    """Addresses of other machines that this node heard meanwhile."""
 
 
 def probe_multicast(
     interface: str, address: str, own_addresses: frozenset[str], listen_s: float = LISTEN_S
 ) -> MulticastReading:
-    """Ask on one interface and listen; takes `listen_s` at most. Never fails.
+    """Send a query on one interface and listen for at most `listen_s` s. Raises no OSError.
 
     Args:
         interface: its name.
-        address: one of its addresses; the family of this one is tried.
-        own_addresses: all of this machine's, to tell others from ourselves.
-        listen_s: how long to listen.
+        address: one of its addresses; selects the address family to test.
+        own_addresses: all addresses of this machine, to tell others from itself.
+        listen_s: how long to listen, in s.
     """
     mark = f"{secrets.token_hex(8)}._jupiter-doctor"
     try:
@@ -73,18 +74,18 @@ def probe_multicast(
 
 @contextmanager
 def _joined(interface: str, address: str) -> Generator[tuple[socket.socket, tuple[str | int, ...]]]:
-    """Yield a socket in the group on that interface, and where to send."""
+    """Yield a socket that joined the group on that interface, and the target of the query."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as group_socket:
         group_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError, AttributeError):  # as other responders have it
+        with contextlib.suppress(OSError, AttributeError):  # other responders set it too
             group_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         target = (
             _join_ipv6(group_socket, interface)
             if ":" in address
             else _join_ipv4(group_socket, address)
         )
-        group_socket.setblocking(False)  # noqa: FBT003 - as sockets have it
+        group_socket.setblocking(False)  # noqa: FBT003 - the socket API
         yield group_socket, target
 
 
@@ -129,7 +130,7 @@ def _question(mark: str) -> bytes:
 
 
 def _listen(heard: socket.socket, mark: bytes, listen_s: float) -> tuple[bool, set[str]]:
-    """Return whether our own question was heard, and from where anything came."""
+    """Return whether this node heard its own query, and the sources of all other packets."""
     is_own_heard, sources = False, set[str]()
     began_s = time.monotonic()
     while (passed_s := time.monotonic() - began_s) < listen_s:

@@ -1,7 +1,7 @@
-"""Who listens on a port of this machine, where that is another jupiterd.
+"""Names the process that listens on a port of this machine, if it is another jupiterd.
 
-Owns finding it, for an error's words alone. Best effort: of other users' processes a system tells
-nothing. Imported only where a port is taken.
+Owns the search, which serves an error message only. Best effort: the system reveals nothing about
+other users' processes. Import it only when a port is taken.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ PROGRAM = "jupiterd"
 
 
 def holder_of(port: int) -> str:
-    """Return who has a port: another jupiterd with its process id, where it is one."""
+    """Return the holder of a port: another jupiterd with its process id, else "another program"."""
     own = psutil.Process().pid
     for process in psutil.process_iter():
         if process.pid != own and _is_jupiterd(process) and _listens(process, port):

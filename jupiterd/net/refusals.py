@@ -1,27 +1,28 @@
-"""What was refused: counted by kind, and logged once for each caller.
+"""Counts refusals by kind, and logs the first of each kind and caller.
 
-Owns the counts and their memory, which stays small whoever calls and however often. Doesn't know
-why anything is refused.
+Owns the counts; bounds its memory and its log lines, however many callers there are. Doesn't know
+why a call is refused.
 """
 
 import logging
 from collections import Counter
 
 MAX_NAMED_CALLERS = 64
-"""Callers that a kind names in the log; keys cost nothing, and a log is to stay readable."""
+"""Most callers that the log names for one kind: a caller can create any number of keys, and the log
+must stay readable."""
 
 _log = logging.getLogger(__name__)
 
 
 class Refusals:
-    """How often this node has refused what, since it was started."""
+    """How often this node refused each kind of request since it started."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._named: dict[str, set[str]] = {}
 
     def count(self, kind: str, caller: str, reason: str) -> bool:
-        """Count one refusal; log the first of this kind and caller, and say whether it is that."""
+        """Count one refusal; log the first of this kind and caller; return whether it was logged."""
         self._counts[kind] += 1
         named = self._named.setdefault(kind, set())
         if caller in named or len(named) > MAX_NAMED_CALLERS:

@@ -1,13 +1,13 @@
-"""A channel whose calls end as their callers expect: with a reply, or with an AioRpcError.
+"""A channel whose calls end only in the two ways that callers handle: a reply or an AioRpcError.
 
-Owns what becomes of a reply that can't be read, and of a call whose connection we close ourselves.
-Doesn't know what is called, or why a connection is closed.
+Owns the handling of replies that can't be parsed and of calls whose channel this node closes.
+Doesn't know the methods, or why a channel is closed.
 
-gRPC for Python would log a traceback for each reply that can't be read, and hand None to a caller
-who expects one: here it is an empty reply, which means nothing anywhere, and so is one with a
-number out of bounds. A call on a closed channel
-would end with another kind of error, and one whose channel is closed under it with CancelledError,
-though nobody has cancelled the caller: both would end tasks that are to go on for ever.
+For a reply that can't be parsed, gRPC for Python logs a traceback and returns None. Here the caller
+gets an empty message instead, which every caller treats as no answer; likewise for a reply with a
+number out of bounds. gRPC raises another kind of error for a call on a closed channel, and
+CancelledError if the channel is closed during the call, although nobody cancelled the caller. Both
+would end tasks that must run for ever; here both become an AioRpcError.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ Parser = Callable[[bytes], Any]
 
 
 class ResilientChannel:
-    """What the stubs ask for, around a channel of gRPC."""
+    """Wraps a gRPC channel with the methods that generated stubs use."""
 
     def __init__(self, channel: grpc.aio.Channel, is_closed: Callable[[], bool]) -> None:
-        """`is_closed` says that no more calls are to be made, for the channel will be closed."""
+        """`is_closed` tells that no call may start any more, as the channel is about to close."""
         self._channel = channel
         self._is_closed = is_closed
 
@@ -43,7 +43,7 @@ class ResilientChannel:
         response_deserializer: Parser,
         **more: Any,
     ) -> object:
-        """Return a call of one reply."""
+        """Return a callable: one request, one reply."""
         read = _reader(response_deserializer)
         return self._asking(self._channel.unary_unary(method, request_serializer, read, **more))
 
@@ -54,7 +54,7 @@ class ResilientChannel:
         response_deserializer: Parser,
         **more: Any,
     ) -> object:
-        """Return a call of many requests and one reply; they are sent once they are wanted."""
+        """Return a callable: many requests, which it sends once the server asks for them, one reply."""
         read = _reader(response_deserializer)
         call = self._channel.stream_unary(method, request_serializer, read, **more)
 
@@ -72,7 +72,7 @@ class ResilientChannel:
         response_deserializer: Parser,
         **more: Any,
     ) -> object:
-        """Return a call of many replies."""
+        """Return a callable: one request, many replies."""
         read = _reader(response_deserializer)
         call = self._channel.unary_stream(method, request_serializer, read, **more)
 
@@ -88,9 +88,10 @@ class ResilientChannel:
         response_deserializer: Parser,
         **more: Any,
     ) -> object:
-        """Return a call of many requests and replies.
+        """Return a callable: many requests, many replies.
 
-        Without an iterator of requests it is gRPC's own: `heartbeats` looks after it.
+        Called without an iterator of requests it returns gRPC's own call object; `heartbeats`
+        handles its errors.
         """
         read = _reader(response_deserializer)
         call = self._channel.stream_stream(method, request_serializer, read, **more)
@@ -116,10 +117,10 @@ class ResilientChannel:
 
 
 class _Replies:
-    """Many replies to one request; `cancel` ends them."""
+    """The replies of one call; `cancel` ends the call."""
 
     def __init__(self, call: "grpc.aio.UnaryStreamCall[Any, Any] | None") -> None:
-        """Without a call it ends at the first wish for a reply, as all that goes wrong does."""
+        """Without a call, the first request for a reply raises an AioRpcError."""
         self._call = call
         self._replies = None if call is None else aiter(call)
 
@@ -133,14 +134,14 @@ class _Replies:
             return await anext(self._replies)
 
     def cancel(self) -> None:
-        """End the call; whoever waits for a reply is told that the link was closed."""
+        """End the call; a task that waits for a reply gets an AioRpcError."""
         if self._call is not None:
             self._call.cancel()
 
 
 @contextmanager
 def _closed_by_us() -> Generator[None]:
-    """Tell whoever waits for a call whose channel is closed; who was cancelled stays cancelled."""
+    """Turn CancelledError into AioRpcError, unless somebody cancelled the current task itself."""
     try:
         yield
     except asyncio.CancelledError as error:

@@ -1,7 +1,7 @@
-"""IPv6 addresses that mean something on one link alone, and the interface that names the link.
+"""Adds and removes the scope of link-local IPv6 addresses.
 
-Owns writing such an address with its scope and without. A scope is the name of an interface of this
-machine, so it is never told to others: they have their own names for the same wire.
+Owns writing such an address with and without its scope. A scope is the name of an interface of this
+machine; this node never sends it to others, since they have other names for the same link.
 """
 
 import re
@@ -11,12 +11,12 @@ from jupiterd import address_ranges
 
 
 def is_link_local(host: str) -> bool:
-    """Say whether a host is an IPv6 address that is valid on its own link alone."""
+    """Return whether a host is an IPv6 address that is valid on one link only."""
     return ":" in host and address_ranges.is_link_local(host)
 
 
 def without_scope(host: str) -> str:
-    """Return the host as another machine may be told of it."""
+    """Return the host without its scope, as another machine may see it."""
     return host.partition("%")[0]
 
 
@@ -26,17 +26,17 @@ def host_in(text: str) -> str:
 
 
 def without_scope_in(text: str) -> str:
-    """Return host and port as another machine may be told of them."""
+    """Return HOST:PORT without its scope, as another machine may see it."""
     return re.sub("%[^]]*", "", text)
 
 
 def in_scope(host: str, interface: str) -> str:
-    """Return a host as the machine writes it whose `interface` leads there."""
+    """Return a link-local host with `interface` as its scope; any other host as it is."""
     return f"{without_scope(host)}%{interface}" if is_link_local(host) else host
 
 
 def with_named_scope(host: str) -> str:
-    """Return a host with the name of its interface where the system gave its number."""
+    """Return a host with its scope as an interface's name where it was an index."""
     bare, _, scope = host.partition("%")
     if not scope.isdigit():
         return host

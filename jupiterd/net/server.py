@@ -1,7 +1,6 @@
-"""The listeners that peers connect to.
+"""The gRPC servers that peers connect to.
 
-Owns the gRPC servers' settings, their ports and their lives. Doesn't know what any service on them
-does, or who is a member.
+Owns their options, ports, start and stop. Doesn't know what their services do, or who is a member.
 """
 
 import asyncio
@@ -21,26 +20,25 @@ from jupiterd.net.interfaces import LOOPBACK
 from jupiterd.net.open_port.proxy import Proxy, listening_socket
 
 Registration = Callable[[grpc.aio.Server], None]
-"""Puts one servicer onto a server, such as a partial of `add_PeerServicer_to_server`."""
+"""Adds one servicer to a server, such as a partial of `add_PeerServicer_to_server`."""
 
 MAX_CONNECTIONS: Final = 256
 
 SERVER_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
-    ("grpc.so_reuseport", 0),  # or a second daemon shares the port on Linux, and nobody is told
-    # A page of the ledger has 1 MiB and one entry more; strangers have less to say, see
-    # `call_guard`.
+    ("grpc.so_reuseport", 0),  # else a second daemon could silently share the port on Linux
+    # A page of the ledger has 1 MiB plus one entry; `call_guard` allows strangers less.
     ("grpc.max_receive_message_length", 2 << 20),
     ("grpc.max_concurrent_streams", 100),
     ("grpc.max_metadata_size", 8 << 10),  # ours is a few hundred bytes
-    # Whoever connects has 5 s for the TLS handshake; 120 s would be gRPC's own.
+    # A client has 5 s for the TLS handshake; gRPC's default is 120 s.
     ("grpc.server_handshake_timeout_ms", 5_000),
-    # 63 others with three connections each, as many again while they move to other addresses, and
-    # a hello now and then; more would only take this process's file descriptors.
+    # 63 other nodes hold three connections each; the rest is for nodes that change their address
+    # and for hellos. More would only use up this process's file descriptors.
     ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
-    # A connection without a call is closed; the next call of a member makes it anew.
+    # gRPC closes an idle connection; a member's next call connects again.
     ("grpc.max_connection_idle_ms", 60_000),
-    # Else each connection would be pinged to guess how much it holds, as often as beats come at
-    # first. What others send is ledgers, and bytes to measure a way; a MiB on its way is enough.
+    # The probe would ping each connection to estimate its bandwidth-delay product, at first as
+    # often as heartbeats come. Peers send ledger pages and test bytes: a window of 1 MiB is enough.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.lookahead_bytes", 1 << 20),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
@@ -51,26 +49,27 @@ SERVER_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
 )
 
 AMONG_MEMBERS: Final[tuple[tuple[str, Any], ...]] = (
-    # Who is a member is asked at handshakes alone: so long a removed one's connection may last.
-    # Calls on it go on to their end, however long they last; the next one connects anew.
+    # The server checks membership only at the handshake: a removed member's connection lasts at
+    # most this long. Running calls on it go on to their end; the next call connects again.
     ("grpc.max_connection_age_ms", 300_000),
 )
 
 BEHIND_FRONT: Final[tuple[tuple[str, Any], ...]] = (
-    # The front bounds them, for each address. Members' come to these beside all strangers'.
+    # The proxy in front limits the connections of each address. Members that use the open port come
+    # to this server too, beside all strangers.
     ("grpc.max_allowed_incoming_connections", 4 * MAX_CONNECTIONS),
     ("grpc.max_connection_idle_ms", 30_000),
 )
 
 
 def listening_host(*, loopback_only: bool) -> str:
-    """Return the host to listen on: every IPv4 and IPv6 address of the machine, or loopback alone.
+    """Return the host to listen on: every IPv4 and IPv6 address of the machine, or loopback.
 
-    `::` takes IPv4 as well; a machine without IPv6 gets `0.0.0.0`.
+    `::` also accepts IPv4; a machine without IPv6 gets `0.0.0.0`.
     """
     if loopback_only:
         return "127.0.0.1"
-    return "::" if _has_ipv6() else "0.0.0.0"  # noqa: S104 - peers are to reach it
+    return "::" if _has_ipv6() else "0.0.0.0"  # noqa: S104 - peers must reach it
 
 
 class PeerServer:
@@ -86,7 +85,7 @@ class PeerServer:
         credentials: grpc.ServerCredentials | None = None,
         more_options: Sequence[tuple[str, Any]] = (),
     ) -> None:
-        """Without `credentials` every key is let in; `more_options` come before the usual ones."""
+        """Without `credentials` every key is accepted; `more_options` override `SERVER_OPTIONS`."""
         self._credentials = credentials or server_credentials(identity)
         self._options = tuple({**dict(SERVER_OPTIONS), **dict(more_options)}.items())
         self._border = border
@@ -96,13 +95,13 @@ class PeerServer:
         self._server: grpc.aio.Server | None = None
 
     def add(self, registration: Registration) -> None:
-        """Take in a service; before `start`."""
+        """Add a service; call it before `start`, or it raises Bug."""
         if self._server is not None:
             raise Bug("a service was added to a running server")
         self._registrations.append(registration)
 
     async def start(self) -> int:
-        """Begin to serve and return the port, which the system chose where it was given as 0.
+        """Start to serve and return the port; the system chooses it if the given one is 0.
 
         Raises:
             PortInUseError: another program listens there.
@@ -116,7 +115,7 @@ class PeerServer:
         return port
 
     async def stop(self, grace_s: float) -> None:
-        """Take no more calls, give those in flight some time, then cut them off; idempotent."""
+        """Accept no more calls and abort running ones after `grace_s` seconds; idempotent."""
         server, self._server = self._server, None
         if server is not None:
             await server.stop(grace_s)
@@ -133,10 +132,10 @@ class PeerServer:
 
 
 class NodeServer:
-    """What a node answers at: a port for members and one for anybody, with the same services.
+    """A node's two ports with the same services: one for members and one for anybody.
 
-    The first is any free one: members are told it. A stranger's handshake fails there, so nobody
-    but members ever holds one of its places.
+    The system chooses the members' port, and members are told its number. A stranger's handshake
+    fails there, so that only members hold its connections.
     """
 
     def __init__(
@@ -147,7 +146,7 @@ class NodeServer:
         front: Proxy,
         certificates: Callable[[], frozenset[bytes]],
     ) -> None:
-        """Take the host and the open port, and what tells the members' leaves."""
+        """`place`: host and open port; `certificates` returns the members' leaves."""
         self._place, self._front = place, front
         members = members_credentials(identity, certificates)
         self._members = PeerServer(
@@ -157,12 +156,12 @@ class NodeServer:
         self.members_port = 0
 
     def add(self, registration: Registration) -> None:
-        """Take in a service; before `start`."""
+        """Add a service; call it before `start`."""
         for server in (self._members, self._behind):
             server.add(registration)
 
     async def start(self) -> int:
-        """Begin to serve and return the open port, which the system chose where it was given as 0.
+        """Start to serve and return the open port; the system chooses it if the given one is 0.
 
         Raises:
             PortInUseError: another program listens there.
@@ -179,7 +178,7 @@ class NodeServer:
         return int(listener.getsockname()[1])
 
     async def stop(self, grace_s: float) -> None:
-        """Take no more calls, give those in flight some time, then cut them off; idempotent."""
+        """Accept no more calls and abort running ones after `grace_s` seconds; idempotent."""
         self._front.close()
         await asyncio.gather(self._members.stop(grace_s), self._behind.stop(grace_s))
         await self._front.stop()

@@ -1,7 +1,7 @@
-"""Addresses that somebody named, or that were seen before.
+"""Discovery from a fixed list of addresses: given by the user or seen before.
 
-Owns repeating them, and looking up names each time: they may mean other addresses by then. Doesn't
-know whether anybody answers there.
+Owns repeating them and resolving their names each time, as a name may mean other addresses later.
+Doesn't know whether a daemon answers there.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from jupiterd.ports import Address
 _log = logging.getLogger(__name__)
 
 REPEAT_INTERVAL_S = 5.0
-"""A peer that is switched on later than we are is found within this time."""
+"""Time between two repetitions, in s: a peer that starts later is found within it."""
 
 UNKNOWN = "no machine of this name is known here; it is looked up again every few seconds"
 
@@ -30,14 +30,14 @@ class StaticDiscovery:
         self._interval_s = interval_s
         self._closed = asyncio.Event()
         self.meanings: dict[Address, list[Address]] = {}
-        """What each was last found to mean."""
+        """Each address -> the addresses that it last resolved to."""
 
     async def start(self, port: int) -> None:
-        """Nothing to announce: whoever knows the addresses comes by itself."""
+        """Do nothing: this discovery has nothing to announce."""
         del port
 
     async def sightings(self) -> AsyncIterator[Address]:
-        """Yield each address at once, then all of them every few seconds until closed."""
+        """Yield each address at once, then all of them every `interval_s` seconds until closed."""
         while not self._closed.is_set():
             for address in self._addresses:
                 for seen in await self._looked_up(address):
@@ -47,11 +47,11 @@ class StaticDiscovery:
                     await self._closed.wait()
 
     def meant(self) -> frozenset[Address]:
-        """Return every address that they were last found to mean."""
+        """Return every address that they last resolved to."""
         return frozenset(address for found in self.meanings.values() for address in found)
 
     async def _looked_up(self, address: Address) -> list[Address]:
-        """Return what an address means; whoever mistyped a name is told, once."""
+        """Resolve an address; log a warning the first time its name is unknown."""
         found = await _resolved(address)
         if not found and self.meanings.get(address, [address]):
             _log.warning("name_unknown", extra={"peer": str(address), "reason": UNKNOWN})
@@ -64,16 +64,16 @@ class StaticDiscovery:
 
 
 async def _resolved(address: Address) -> list[Address]:
-    """Return every address that this one means just now; none where its name isn't known."""
+    """Return every address that this one resolves to; empty if its name isn't known."""
     loop = asyncio.get_running_loop()
     found: list[Address] = []
     for seen in seen_from_here(address):
-        with suppress(OSError, UnicodeError):  # the latter where it can't be a name at all
+        with suppress(OSError, UnicodeError):  # UnicodeError: it can't be a host name
             rows = await loop.getaddrinfo(seen.host, seen.port, type=socket.SOCK_STREAM)
             found += [Address(_host(seen, str(row[4][0])), seen.port) for row in rows]
     return list(dict.fromkeys(found))
 
 
 def _host(requested: Address, answer: str) -> str:
-    """Return the answer; where an address was asked for, that stays as it is, with its scope."""
+    """Return the resolved address; if the request has a scope, the request itself."""
     return requested.host if "%" in requested.host else with_named_scope(answer)

@@ -1,1 +1,1 @@
-"""The port that anybody may connect to, and how few connections each may hold there."""
+"""The port that anybody may connect to, and the limits on connections of each address."""

@@ -1,7 +1,8 @@
-"""Who really calls, where all connections come to the gRPC server from our own proxy.
+"""Maps a call on the gRPC server to the outside address behind the proxy's connection.
 
-Owns which connection of the proxy belongs to which address. Doesn't know any socket. The proxy
-binds each of its connections, so its port is nobody else's on loopback as long as it lasts.
+Owns the map from a connection of the proxy to that address. Doesn't know any socket. All calls come
+to the gRPC server from the proxy on loopback; the proxy binds each connection to a port, which no
+other process can use on loopback as long as the connection lasts.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -24,7 +25,7 @@ class InboundConnection:
 
 
 MAX_ENDED: Final = 256
-"""Connections that are remembered once they have ended: a call of theirs may still be answered."""
+"""Ended connections that are remembered: the server may still handle a call of theirs."""
 
 
 MAX_HOSTS_OF_ONE: Final = 4
@@ -32,17 +33,17 @@ MAX_MEMBERS: Final = 256
 
 
 class Callers:
-    """Every connection that the proxy passes on."""
+    """Every connection that the proxy relays."""
 
     def __init__(self) -> None:
         self._by_peer: dict[str, InboundConnection] = {}
         self._ended: dict[str, InboundConnection] = {}
         self._hosts: dict[NodeId, dict[str, None]] = {}
-        """Where members' calls came from, the newest last."""
+        """The addresses from which each member called, the newest last."""
 
     @contextmanager
     def known(self, port: int, host: str) -> Generator[InboundConnection]:
-        """Know whose the connection is that the proxy makes from a port of its own."""
+        """Register the outside host of the proxy's connection from this local port."""
         peer = f"ipv4:{LOOPBACK}:{port}"
         self._ended.pop(peer, None)
         caller = self._by_peer[peer] = InboundConnection(host)
@@ -54,12 +55,12 @@ class Callers:
                 del self._ended[next(iter(self._ended))]
 
     def note_call(self, peer: str) -> None:
-        """Take note that something was asked; peer: as gRPC names the other end."""
+        """Record that a call came on this connection; `peer` as gRPC names the other end."""
         if (caller := self._by_peer.get(peer)) is not None:
             caller.has_called = True
 
     def note_member(self, peer: str, who: NodeId) -> None:
-        """Take note that a member has called: it may call from an address that nobody knows."""
+        """Record the address from which a member called: it may be none of its known addresses."""
         if (caller := self._by_peer.get(peer)) is None:
             return
         hosts = self._hosts.pop(who, {})
@@ -78,10 +79,10 @@ class Callers:
                 yield from hosts
 
     def host_of(self, peer: str) -> str:
-        """Return the address that a call comes from; empty where gRPC names none.
+        """Return the address that a call comes from; empty if gRPC names none.
 
         Args:
-            peer: as gRPC names the other end, `ipv6:%5B::1%5D:46350` for instance.
+            peer: the other end as gRPC names it, for instance `ipv6:%5B::1%5D:46350`.
         """
         if (caller := self._by_peer.get(peer) or self._ended.get(peer)) is not None:
             return caller.host

@@ -1,7 +1,7 @@
-"""How many connections each address may hold at the open port.
+"""Limits how many connections each address may hold at the open port.
 
-Owns the count. Doesn't know any socket, or who is a member: it is told which addresses are
-members'. Those have places of their own, so that no stranger takes one of theirs.
+Owns the counts. Doesn't know any socket, or who is a member: the caller tells which addresses are
+members'. Members' addresses have separate places, so that a stranger can't take them.
 """
 
 from collections import Counter
@@ -12,34 +12,38 @@ from typing import Final
 from jupiterd.errors import TooOftenError
 
 EACH_STRANGER: Final = 16
-"""Connections of one address at once: a daemon that looks for others holds two."""
+"""Most connections of one address at once; a daemon that looks for others holds two."""
 
 ALL_STRANGERS: Final = 256
-"""Of all addresses that aren't members': more would only take this process's descriptors."""
+"""Most connections of all addresses that aren't members': more would only use up this process's
+file descriptors."""
 
 EACH_MEMBER: Final = 64
-"""Of one address where members answer: several daemons, older ones with three connections each."""
+"""Most connections of one member's address: several daemons may run there, and older ones hold
+three connections each."""
 
 ALL_MEMBERS: Final = 640
-"""Of all such addresses: beside all strangers' they leave room in the server behind."""
+"""Most connections of all members' addresses; with all strangers' they still fit into the server
+behind the proxy."""
 
 LEFT_FOR_FEW: Final = 128
 FEW: Final = 8
-"""The last places go to addresses that hold fewer than this: no member has all of them."""
+"""An address that holds `FEW` connections or more can't take the last `LEFT_FOR_FEW` places, so
+that no member holds them all."""
 
 
 class ConnectionLimits:
-    """Who holds how many."""
+    """How many connections each address holds."""
 
     def __init__(self, is_members: Callable[[str], bool]) -> None:
-        """`is_members` says whether a member is known to answer at that address."""
+        """`is_members` tells whether a member is known to use that address."""
         self._is_members = is_members
         self._of_strangers: Counter[str] = Counter()
         self._of_members: Counter[str] = Counter()
 
     @contextmanager
     def hold(self, host: str) -> Generator[None]:
-        """Hold one place for an address; raises TooOftenError where it has none left."""
+        """Hold one place for an address; raises TooOftenError if it has none left."""
         held = self._room_for(host)
         held[host] += 1
         try:

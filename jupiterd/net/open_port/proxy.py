@@ -1,8 +1,8 @@
-"""The listener that anybody may connect to: it passes bytes on to the gRPC server behind it.
+"""The open port's listener: it relays bytes to the gRPC server behind it.
 
-Owns the sockets, how long each may be silent, and that no address holds too many. Doesn't know TLS,
-or what is asked: whoever connects is believed nothing. It is here as gRPC counts all connections
-together, and whoever makes the most of them would have all of its places.
+Owns the sockets, the time that each may be silent, and the limit of connections for each address.
+Doesn't know TLS or gRPC, and trusts nothing that a client sends. It exists because gRPC limits only
+the total of connections, so one address could take them all.
 """
 
 import asyncio
@@ -25,54 +25,54 @@ from jupiterd.net.tunnels.relay import Ends, until_closed
 log = logging.getLogger(__name__)
 
 SILENT_S: Final = 5.0
-"""For the first byte. The gRPC server gives as much to the TLS handshake."""
+"""How long to wait for the first byte, in s. The gRPC server gives the TLS handshake as long."""
 
 UNASKED_S: Final = 10.0
-"""For the first call: who only shakes hands holds a place no longer."""
+"""How long to wait for the first call, in s; without one the connection is closed."""
 
 FLUSH_S: Final = 2.0
-"""For the last bytes, once one end has closed."""
+"""How long to relay the last bytes, in s, after one end closed."""
 
 UNREAD_S: Final = 15.0
-"""For what was sent to the other end to be taken there: who is gone, or reads nothing, holds no
-place longer, even if it has once asked something. Linux alone keeps this."""
+"""How long sent bytes may stay unacknowledged, in s, before the system closes the connection: so a
+client that vanished or doesn't read loses its place, even after a call. Linux only."""
 
 PIECE_BYTES: Final = 64 << 10
 BUFFERED_BYTES: Final = 128 << 10
-"""Of each way of a connection: all strangers together may hold little memory."""
+"""Write buffer of each direction: all strangers together must not take much memory."""
 
 BACKLOG: Final = 512
 MAPPED: Final = "::ffff:"
-"""How IPv6 writes an IPv4 address, where one socket takes both."""
+"""Prefix of an IPv4 address on a dual-stack IPv6 socket."""
 
 
 class Proxy:
-    """Listens for anybody, and passes on whom `places` has room for."""
+    """Accepts any client and relays those for which `places` has room."""
 
     def __init__(
         self, places: ConnectionLimits, callers: Callers, on_refused: Callable[[str, str], None]
     ) -> None:
-        """`on_refused` is told the address and why."""
+        """`on_refused` gets the address and the reason."""
         self._places, self._callers, self._on_refused = places, callers, on_refused
         self._target = 0
         self._server: asyncio.Server | None = None
         self._accepted = Connections(self._serve)
 
     async def start(self, listener: socket.socket, port: int) -> None:
-        """Pass on what comes to a listening socket from now on, to a port of the loopback."""
+        """Relay each connection to `listener` to this port on loopback."""
         self._target = port
         self._server = await asyncio.start_server(
             self._accepted.take, sock=listener, limit=PIECE_BYTES, backlog=BACKLOG
         )
 
     def close(self) -> None:
-        """Accept nobody any more; who is connected stays. Idempotent."""
+        """Accept no more connections; open ones stay. Idempotent."""
         server, self._server = self._server, None
         if server is not None:
             server.close()
 
     async def stop(self) -> None:
-        """Hang up on everybody; idempotent."""
+        """Close all connections; idempotent."""
         self.close()
         await self._accepted.end()
 
@@ -95,9 +95,9 @@ class Proxy:
             LOOPBACK, self._target, local_addr=(LOOPBACK, 0), limit=PIECE_BYTES
         )
         try:
-            # Or each would keep its port on loopback for a minute, and a stranger could use up all.
+            # Else each keeps its loopback port for a minute, and a stranger could use up all ports.
             far[1].get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, HANG_UP)
-            _bound_waiting(near[1].get_extra_info("socket"))  # fails where it has hung up by now
+            _bound_waiting(near[1].get_extra_info("socket"))  # fails if the client has hung up
             for _, writer in (near, far):
                 writer.transport.set_write_buffer_limits(high=BUFFERED_BYTES)
             far[1].write(first)
@@ -109,7 +109,7 @@ class Proxy:
 
 
 async def _until_over(near: Ends, far: Ends, caller: InboundConnection) -> None:
-    """Pass on what comes until an end closes; raises TimeoutError where nothing is asked."""
+    """Relay until an end closes; raises TimeoutError if no call comes within `UNASKED_S`."""
     passing = asyncio.ensure_future(until_closed(near, far, FLUSH_S))
     try:
         done, _ = await asyncio.wait({passing}, timeout=UNASKED_S)
@@ -122,7 +122,7 @@ async def _until_over(near: Ends, far: Ends, caller: InboundConnection) -> None:
 
 
 async def _flushed(writer: asyncio.StreamWriter) -> None:
-    """Let the last bytes out before the connection ends: they say why it does."""
+    """Send the last bytes before the connection closes: they tell the client why it closes."""
     writer.close()
     with contextlib.suppress(OSError, TimeoutError):
         async with asyncio.timeout(FLUSH_S):
@@ -136,7 +136,7 @@ def _bound_waiting(near: socket.socket) -> None:
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Return a listening socket; `::` takes IPv4 as well. Raises OSError."""
+    """Return a listening socket; `::` also accepts IPv4. Raises OSError."""
     if ":" not in host:
         return socket.create_server((host, port), backlog=BACKLOG)
     return socket.create_server(
@@ -145,7 +145,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def host_of(peername: tuple[Any, ...] | None) -> str:
-    """Return the address of the other end, with its scope where it needs one."""
+    """Return the address of the other end, with its scope if it has one."""
     if not peername:
         return ""
     host = str(peername[0])

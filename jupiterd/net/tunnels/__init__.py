@@ -1,1 +1,1 @@
-"""Encrypted tunnels between two nodes, for what knows no encryption."""
+"""Encrypted tunnels between two nodes, for programs that don't encrypt."""

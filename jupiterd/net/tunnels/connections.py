@@ -1,8 +1,8 @@
-"""The connections that a listener has accepted, each with the task that serves it.
+"""The connections that a listener accepted, each with the task that serves it.
 
-Owns that none outlives the listener. Doesn't know what is said on them. asyncio would begin such a
-task by itself: one that is cancelled before it has run leaves its socket open, and is logged as an
-error if it has.
+Owns closing them all with the listener. Doesn't know what they carry. It starts the tasks itself:
+asyncio's own task leaves the socket open if it is cancelled before it runs, and logs an error if it
+is cancelled later.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, An
 
 
 class Connections:
-    """Every connection of one listener that is open."""
+    """The open connections of one listener."""
 
     def __init__(self, serve: Serve) -> None:
-        """Take what serves a connection; the connection is closed where that ends."""
+        """`serve` handles one connection; the connection closes when `serve` returns."""
         self._serve = serve
         self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._is_over = False
@@ -28,7 +28,7 @@ class Connections:
         return len(self._open)
 
     def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one more connection; what `asyncio.start_server` calls."""
+        """Serve one more connection; pass this method to `asyncio.start_server`."""
         if self._is_over:
             writer.transport.abort()
             return
@@ -37,13 +37,13 @@ class Connections:
         task.add_done_callback(self._end)
 
     def hang_up(self) -> None:
-        """Hang up on everybody, soon, and on who is accepted from now on."""
+        """Cancel all tasks, which closes their connections soon, and refuse new connections."""
         self._is_over = True
         for task in self._open:
             task.cancel()
 
     async def end(self) -> None:
-        """Hang up on everybody, and on who is accepted from now on; idempotent."""
+        """Close all connections, wait until they are closed, and refuse new ones; idempotent."""
         self.hang_up()
         await asyncio.gather(*self._open, return_exceptions=True)
 

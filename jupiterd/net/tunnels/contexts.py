@@ -1,8 +1,7 @@
-"""TLS between two nodes whose keys are known to each other, for asyncio's streams.
+"""TLS between two nodes that know each other's keys, for asyncio's streams.
 
-Owns both ends' settings: TLS 1.3, and the keys that are accepted. Doesn't know what is sent. Each
-leaf is a trust anchor by itself; nothing is concluded from the root that all of them share (see
-`net.identity`).
+Owns both ends' settings: TLS 1.3, and the accepted keys. Doesn't know what is sent. Each leaf is a
+trust anchor itself; nothing relies on the root that all leaves share (see `net.identity`).
 """
 
 import ssl
@@ -13,19 +12,19 @@ from jupiterd.net.identity import Identity, node_id_of
 
 
 def accepting_tls(identity: Identity, certificates: Sequence[bytes]) -> ssl.SSLContext:
-    """Return what a listener needs that shakes hands with the holders of these leaves alone."""
+    """Return the context of a listener that accepts only the holders of these leaves (PEM)."""
     return _with_keys(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), identity, certificates)
 
 
 def connecting_tls(identity: Identity, certificate: bytes) -> ssl.SSLContext:
-    """Return what connects to the holder of that leaf alone."""
+    """Return the context of a client that accepts only the holder of that leaf (PEM)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False  # all leaves carry one name
+    context.check_hostname = False  # all leaves carry the same name
     return _with_keys(context, identity, [certificate])
 
 
 def holder_of(tls: ssl.SSLObject) -> NodeId:
-    """Return who is at the other end of a connection whose handshake is done."""
+    """Return the node at the other end of a connection after its handshake."""
     shown = tls.getpeercert(binary_form=True) or b""
     return node_id_of(ssl.DER_cert_to_PEM_cert(shown).encode())
 

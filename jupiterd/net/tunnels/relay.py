@@ -1,8 +1,8 @@
-"""Tunnels: what connects here on loopback comes out on loopback of another node, over TLS.
+"""Tunnels from loopback of one node to loopback of another, over TLS.
 
-Owns both ends and what passes between them. An entrance listens on loopback and dials the other
-node; an exit listens where the other nodes reach this one, takes their keys alone, and dials a port
-on loopback. Doesn't know who talks through them.
+Owns both ends and the relay of bytes. An entrance listens on loopback and connects to the other
+node; an exit listens where other nodes reach this one, accepts only their keys, and connects to a
+port on loopback. Doesn't know which programs use it.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ log = logging.getLogger(__name__)
 PIECE_BYTES: Final = 256 << 10
 BUFFERED_BYTES: Final = 1 << 20
 MAX_CONNECTIONS: Final = 8
-"""At once, of one end where a single rank dials: it needs one or two."""
+"""Most connections at once of an end that a single rank uses: a rank needs one or two."""
 
 CONNECTIONS_OF_A_RANK: Final = 2
 
 HANDSHAKE_S: Final = 10.0
 DIALING_S: Final = 35.0
-"""How long whoever is to be reached may take to listen: ranks of a ring dial for 31 s."""
+"""How long to retry, in s, while the target refuses connections: ranks of a ring dial for 31 s."""
 
 DIAL_AGAIN_S: Final = 0.02
 
 CLOSING_S: Final = 60.0
-"""How long the second way of a connection may last once the first one has come to its end."""
+"""How long the other direction of a connection may last, in s, after the first one ended."""
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Dial = Callable[[], Awaitable[Ends]]
@@ -45,7 +45,7 @@ Dial = Callable[[], Awaitable[Ends]]
 
 @asynccontextmanager
 async def entrance(address: Address, tls: ssl.SSLContext) -> AsyncGenerator[int]:
-    """Let this machine's processes reach a port of another node; yields the port on loopback."""
+    """Let this machine's processes reach a port of another node; yields the loopback port."""
 
     async def dial() -> Ends:
         return await asyncio.open_connection(
@@ -71,9 +71,14 @@ async def exit_of(
     port: int,
     ranks: int = 1,
 ) -> AsyncGenerator[None]:
-    """Let these nodes reach a port of this machine's loopback through a listening socket.
+    """Let these nodes reach `port` on this machine's loopback through a listening socket.
 
-    ranks: how many may dial it.
+    Args:
+        listener: listens where the other nodes reach this one.
+        tls: accepts only the nodes' keys.
+        members: the nodes that may connect.
+        port: the port on loopback.
+        ranks: how many ranks may connect to it; bounds the connections.
     """
 
     async def dial() -> Ends:
@@ -116,9 +121,10 @@ async def _relaying(
 
 
 async def _joined(near: Ends, dial: Dial) -> None:
-    """Pass on what comes at either end until one of them closes; then both are closed.
+    """Connect to the target and relay until one end closes; then close both.
 
-    All that came before is passed on first. TLS knows no half of a connection that is closed.
+    All bytes that came before are sent first. TLS streams of asyncio can't close one direction
+    only.
     """
     ends = [near]
     try:
@@ -128,16 +134,19 @@ async def _joined(near: Ends, dial: Dial) -> None:
             writer.transport.set_write_buffer_limits(high=BUFFERED_BYTES)
         await until_closed(near, far)
     except (OSError, TimeoutError):
-        log.debug("tunnel_not_dialed")  # whoever talks through it sees its own end closed
+        log.debug("tunnel_not_dialed")  # the program sees its connection close
     finally:
         for _, writer in ends:
             writer.transport.abort()
 
 
 async def until_closed(near: Ends, far: Ends, closing_s: float = CLOSING_S) -> None:
-    """Pass on what comes at either end until one of them closes.
+    """Relay in both directions until one end closes.
 
-    closing_s: how long the other way may last after that.
+    Args:
+        near: reader and writer of one end.
+        far: those of the other end.
+        closing_s: how long the other direction may last after that, in s.
     """
     pumps = [
         asyncio.ensure_future(_pass_on(near[0], far[1])),
@@ -166,7 +175,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
         writer.write(piece)
         await writer.drain()
     has_halves = writer.can_write_eof()
-    # What is to be drained is the last byte. Of TLS, asyncio would hold 0 bytes for too many.
+    # Drain to the last byte. With a limit of 0, an empty TLS buffer would count as full in asyncio.
     writer.transport.set_write_buffer_limits(high=0 if has_halves else 1, low=0)
     await writer.drain()
     if has_halves:

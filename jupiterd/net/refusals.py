@@ -22,7 +22,7 @@ class Refusals:
         self._named: dict[str, set[str]] = {}
 
     def count(self, kind: str, caller: str, reason: str) -> bool:
-        """Count one refusal; log the first of this kind and caller; return whether it was logged."""
+        """Count one refusal; log the first of this kind and caller; return if it was logged."""
         self._counts[kind] += 1
         named = self._named.setdefault(kind, set())
         if caller in named or len(named) > MAX_NAMED_CALLERS:

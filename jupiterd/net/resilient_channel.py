@@ -54,7 +54,10 @@ class ResilientChannel:
         response_deserializer: Parser,
         **more: Any,
     ) -> object:
-        """Return a callable: many requests, which it sends once the server asks for them, one reply."""
+        """Return a callable: many requests, one reply.
+
+        It reads the iterator of requests only once the server asks for them.
+        """
         read = _reader(response_deserializer)
         call = self._channel.stream_unary(method, request_serializer, read, **more)
 

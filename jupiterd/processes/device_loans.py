@@ -1,11 +1,12 @@
-"""GPUs that are lent to work which gives way: generating, scoring, training small students.
+"""Loans of GPUs to work that gives way to training: generating, scoring, training small students.
 
-Owns the loans of one daemon. Beside the lock of each GPU (`device_locks`) lies a second file; one
-daemon's workers at a time hold that, and only while nobody holds the first. A gang needs ask
-nobody: it takes the lock, whoever has borrowed the GPU sees that within LOOK_S and ends its worker,
-and the gang begins once the loan is over. A loan goes with its workers, as a lock does.
+Owns the loans of one daemon. Each GPU has a second file beside its lock (`device_locks`); the
+workers of one daemon at a time hold that file, and only while nobody holds the lock. A gang needs
+no permission: it takes the lock. The borrower sees that within `LOOK_S` and ends its worker, and
+the gang starts once the loan is over. The system ends a loan with the processes that hold its
+descriptor, like a lock.
 
-Several workers of one daemon may share a loan: it is their leader who has sent them there.
+Several workers of one daemon may share a loan: the leader that placed them there decided so.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ from jupiterd.processes.device_locks import (
 )
 
 LOOK_S: Final = 0.2
-"""So often a borrower looks whether a gang wants its GPU."""
+"""How often a borrower checks whether a gang wants its GPU, in s."""
 
 
 @dataclass
@@ -43,16 +44,16 @@ class _Shared:
 
 @dataclass(frozen=True)
 class Loan:
-    """A GPU that may be used until a gang takes its lock."""
+    """A GPU that a worker may use until a gang takes the GPU's lock."""
 
     uuid: str
     descriptor: int
-    """To be handed on to the worker."""
+    """The locked file, for the worker to inherit."""
     folder: Path
 
     async def recalled(self) -> str:
-        """Return who wants the GPU, as soon as somebody does."""
-        while not (holder := holder_now(self.uuid, self.folder)):  # noqa: ASYNC110 - files don't tell
+        """Return the holder of the GPU's lock as soon as there is one."""
+        while not (holder := holder_now(self.uuid, self.folder)):  # noqa: ASYNC110 - locks have no event
             await asyncio.sleep(LOOK_S)
         return holder
 
@@ -67,10 +68,10 @@ class DeviceLoans:
 
     @asynccontextmanager
     async def borrowed(self, uuid: str, borrower: str) -> AsyncGenerator[Loan | None]:
-        """Borrow a GPU; None where loans can't be had at all.
+        """Borrow a GPU; yields None if this machine can't lock files for loans.
 
         Raises:
-            DeviceBusyError: a gang has it, or another daemon's workers use it.
+            DeviceBusyError: a gang holds the GPU, or another daemon's workers use it.
         """
         async with self._taking:
             shared = self._shared.get(uuid) or await self._take(uuid, borrower)
@@ -105,7 +106,7 @@ class DeviceLoans:
         return self._shared[uuid]
 
     async def _wait_for(self, uuid: str, descriptor: int) -> bool:
-        """Say whether it is locked now; not, where somebody locks it who doesn't use the GPU."""
+        """Return whether the file is locked now; False if a process locks it that doesn't use the GPU."""
         deadline_s = time.monotonic() + TAKE_S
         while True:
             try:
@@ -113,7 +114,7 @@ class DeviceLoans:
             except BlockingIOError:
                 if not (holder := true_holder(uuid, descriptor)):
                     return False
-            else:  # looked at last: a gang that comes later sees the loan, and waits for it
+            else:  # check this last: a gang that comes later waits for the loan
                 if not (holder := holder_now(uuid, self._folder)):
                     return True
                 fcntl.flock(descriptor, fcntl.LOCK_UN)

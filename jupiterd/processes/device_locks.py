@@ -1,13 +1,13 @@
-"""One live gang for each GPU of this machine, whichever daemon's it is.
+"""Locks the GPUs of this machine, so that each runs one gang, whichever daemon it belongs to.
 
-Owns the locks: a file for each GPU's UUID in a folder of the whole machine. Doesn't know GPUs. A
-lock goes with the processes that hold its descriptor: a worker is given it, so a GPU is free as
-soon as the worker is gone, and not before, whatever has become of its daemon. Any user may lock
-such a file; whether that counts is for the driver to say (`lock_holders`). A launched script takes
-the locks of all its GPUs, and each of its ranks is given them.
+Owns the locks: a file for each GPU's UUID in a folder that all users share. Doesn't know GPUs. A
+lock lasts as long as a process holds its descriptor: a worker inherits it, so a GPU becomes free
+exactly when the worker ends, whatever happens to its daemon. Any user may lock such a file;
+`lock_holders` decides with the driver whether that lock counts. A launched script takes the locks
+of all its GPUs, and each of its ranks inherits them.
 
-Other work borrows a GPU meanwhile (`device_loans`), under a second file; whoever takes the lock
-waits until that is over, which is at once.
+Other work may borrow a GPU (`device_loans`) under a second file; a gang that takes the lock waits
+until the borrower ends its worker.
 """
 
 import asyncio
@@ -25,22 +25,24 @@ from typing import Final
 from jupiterd.errors import DeviceBusyError
 from jupiterd.processes.lock_holders import Computing, LockHolders
 
-FOLDER: Final = Path("/tmp/jupiter-devices")  # noqa: S108 - all users' daemons must find it
+FOLDER: Final = Path("/tmp/jupiter-devices")  # noqa: S108 - all users' daemons share it
 _MODE_OF_FOLDER: Final = 0o1777
 _MODE_OF_FILE: Final = 0o644
 _MAX_HOLDER_CHARS: Final = 60
 
 TAKE_S: Final = 1.0
-"""How long a lock is tried for: a worker that ends, or somebody who looks, has it for a moment."""
+"""How long to try for a lock, in s: a worker that is ending, or a process that checks the lock,
+holds it briefly."""
 
 RETURN_S: Final = 3.0
-"""How long a loan is waited for: a borrower looks five times a second, and ends its worker then."""
+"""How long to wait for a loan to end, in s: a borrower checks five times a second and then ends its
+worker."""
 
 TOUCH_S: Final = 12 * 3600.0
-"""So often a file that is held is touched: many systems sweep /tmp of what is ten days old."""
+"""How often a held file is touched, in s: many systems delete files in /tmp after ten days."""
 
 LENT: Final = ".lent"
-"""Ends the name of a GPU's second file."""
+"""Suffix of a GPU's second file, which borrowers lock."""
 
 _LOCK: Final = ".lock"
 _POLL_S: Final = 0.02
@@ -51,12 +53,12 @@ _holders = LockHolders()
 
 
 def judge_by(computing: Computing) -> None:
-    """Have locks of other users judged by what tells which processes compute on a GPU."""
+    """Set the function that tells which processes compute on a GPU; it judges other users' locks."""
     _holders.computing = computing
 
 
 async def holder_of(uuid: str, folder: Path = FOLDER) -> str:
-    """Return who goes on training on a GPU; empty where nobody does, or nobody can tell."""
+    """Return the holder that keeps a GPU's lock for `TAKE_S`; empty if none does or it can't be read."""
     deadline_s = time.monotonic() + TAKE_S
     while (holder := holder_now(uuid, folder)) and time.monotonic() < deadline_s:  # noqa: ASYNC110
         await asyncio.sleep(_POLL_S)
@@ -64,10 +66,10 @@ async def holder_of(uuid: str, folder: Path = FOLDER) -> str:
 
 
 async def call_in(uuid: str, holder: str, folder: Path = FOLDER) -> None:
-    """Have a GPU given back that is lent, on behalf of a gang; nothing where it isn't.
+    """End the loan of a GPU on behalf of a gang; do nothing if it isn't lent.
 
     Raises:
-        DeviceBusyError: it isn't given back, or somebody holds it.
+        DeviceBusyError: the borrower doesn't return it, or another gang holds it.
     """
     if holder_now(uuid, folder, LENT):
         async with device_locked(uuid, holder, folder):
@@ -75,10 +77,10 @@ async def call_in(uuid: str, holder: str, folder: Path = FOLDER) -> None:
 
 
 def holder_now(uuid: str, folder: Path, suffix: str = _LOCK) -> str:
-    """Return who holds one of a GPU's files; empty where nobody does, or nobody can tell."""
+    """Return who holds one of a GPU's files; empty if nobody does or it can't be read."""
     try:
         descriptor = _open(_path(uuid, folder, suffix))
-    except OSError:  # mostly there is no such file: nobody has ever held it
+    except OSError:  # usually the file doesn't exist: nobody has ever held it
         return ""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -97,10 +99,10 @@ def holder_now(uuid: str, folder: Path, suffix: str = _LOCK) -> str:
 async def device_locked(
     uuid: str, holder: str, folder: Path = FOLDER
 ) -> AsyncGenerator[int | None]:
-    """Hold a GPU that nobody uses, and yield the descriptor to hand on; None without any locks.
+    """Lock a GPU and yield the descriptor for workers to inherit; None if files can't be locked.
 
     Raises:
-        DeviceBusyError: somebody else holds it, or a borrower doesn't give it back.
+        DeviceBusyError: somebody else holds it, or a borrower doesn't return it.
     """
     descriptor = await _taken(uuid, folder)
     if descriptor is None:
@@ -119,10 +121,10 @@ async def device_locked(
 async def gpus_locked(
     uuids: Sequence[str], run: str, folder: Path = FOLDER
 ) -> AsyncGenerator[tuple[int, ...]]:
-    """Hold GPUs that nobody uses, and yield the descriptors to hand on to each rank.
+    """Lock GPUs and yield the descriptors for each rank to inherit.
 
     Raises:
-        DeviceBusyError: somebody holds one, or doesn't give it back.
+        DeviceBusyError: somebody else holds one, or a borrower doesn't return it.
     """
     async with AsyncExitStack() as stack:
         holder = f"a script, {run or 'launched'} (process {os.getpid()})"
@@ -134,7 +136,7 @@ async def gpus_locked(
 
 
 async def _taken(uuid: str, folder: Path) -> int | None:
-    """Return the locked file; None where there can't be any."""
+    """Return the locked file; None if it can't be made or locked."""
     while (descriptor := opened(uuid, folder)) is not None:
         try:
             is_taken = await _take(uuid, descriptor)
@@ -151,12 +153,14 @@ async def _taken(uuid: str, folder: Path) -> int | None:
 
 @contextmanager
 def _touched(descriptor: int) -> Generator[None]:
-    """Have a file look new for as long as it is held: old ones are swept away."""
+    """Touch a file again and again while it is held: the system deletes old files in /tmp."""
     loop = asyncio.get_running_loop()
 
     def touch() -> None:
         nonlocal timer
-        with contextlib.suppress(OSError):  # another user's is read alone, which counts as well
+        with contextlib.suppress(
+            OSError
+        ):  # another user's file: reading it updates its access time
             os.pread(descriptor, 1, 0)
             os.utime(descriptor)
         timer = loop.call_later(TOUCH_S, touch)
@@ -169,7 +173,7 @@ def _touched(descriptor: int) -> Generator[None]:
 
 
 async def _take(uuid: str, descriptor: int) -> bool:
-    """Say whether it is locked now; not, where somebody locks it who doesn't use the GPU."""
+    """Return whether the file is locked now; False if a process locks it that doesn't use the GPU."""
     deadline_s = time.monotonic() + TAKE_S
     while True:
         try:
@@ -185,7 +189,7 @@ async def _take(uuid: str, descriptor: int) -> bool:
 
 
 async def _returned(uuid: str, folder: Path) -> None:
-    """Wait until no worker uses the GPU on loan: it sees by itself that the GPU is held now."""
+    """Wait until no borrower holds the GPU: it notices by itself that the GPU is locked."""
     deadline_s = time.monotonic() + RETURN_S
     while borrower := holder_now(uuid, folder, LENT):
         if time.monotonic() >= deadline_s:
@@ -194,7 +198,7 @@ async def _returned(uuid: str, folder: Path) -> None:
 
 
 def opened(uuid: str, folder: Path, suffix: str = _LOCK) -> int | None:
-    """Open a file of a GPU; another user's may be locked too, and needn't be written for that."""
+    """Open a file of a GPU for reading; that is enough to lock it, even if another user owns it."""
     path = _path(uuid, folder, suffix)
     try:
         _make(folder)
@@ -207,7 +211,7 @@ def opened(uuid: str, folder: Path, suffix: str = _LOCK) -> int | None:
 
 
 def true_holder(uuid: str, descriptor: int) -> str:
-    """Return who holds a file that is locked; empty where that is nobody who uses the GPU."""
+    """Return who holds a locked file; empty if the holder doesn't use the GPU."""
     holder = _holders.holder(uuid, descriptor, signed(descriptor))
     if not holder:
         log.warning("device_lock_of_nobody", extra={"uuid": uuid})
@@ -215,9 +219,10 @@ def true_holder(uuid: str, descriptor: int) -> str:
 
 
 def put_aside(uuid: str, folder: Path, suffix: str = _LOCK) -> bool:
-    """Remove a file that somebody locks in vain; say whether a new one can take its place.
+    """Remove a file that a process locks without using the GPU; return whether that succeeded.
 
-    Whose file it is, nobody else can remove it from that folder: then it goes on without a lock.
+    Only its owner can remove another user's file from that folder: then the caller goes on without
+    a lock.
     """
     try:
         _path(uuid, folder, suffix).unlink()
@@ -228,7 +233,7 @@ def put_aside(uuid: str, folder: Path, suffix: str = _LOCK) -> bool:
 
 
 def is_in_place(descriptor: int, uuid: str, folder: Path, suffix: str = _LOCK) -> bool:
-    """Say whether a lock holds for others: one on a file that was swept away meanwhile doesn't."""
+    """Return whether a locked file is still at its path: a lock on a deleted file binds nobody."""
     try:
         there = _path(uuid, folder, suffix).stat(follow_symlinks=False)
     except OSError:
@@ -244,13 +249,13 @@ def _make(folder: Path) -> None:
     if not folder.is_dir():
         with contextlib.suppress(FileExistsError):
             folder.mkdir()
-            folder.chmod(_MODE_OF_FOLDER)  # mkdir's own mode is cut down by the umask
+            folder.chmod(_MODE_OF_FOLDER)  # the umask restricts the mode of mkdir
 
 
 def _make_file(path: Path) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE_OF_FILE)
     try:
-        os.fchmod(descriptor, _MODE_OF_FILE)  # the umask may have hidden it from other users
+        os.fchmod(descriptor, _MODE_OF_FILE)  # the umask may hide it from other users
     finally:
         os.close(descriptor)
 
@@ -260,7 +265,7 @@ def _path(uuid: str, folder: Path, suffix: str) -> Path:
 
 
 def sign(uuid: str, folder: Path, holder: str, suffix: str = _LOCK) -> None:
-    """Say who holds it, where the file is ours; whoever finds it held reads that."""
+    """Write the holder's name into its file, if this user owns it; others read it there."""
     path = _path(uuid, folder, suffix)
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
@@ -269,6 +274,6 @@ def sign(uuid: str, folder: Path, holder: str, suffix: str = _LOCK) -> None:
 
 
 def signed(descriptor: int) -> str:
-    """Return who has signed a file last, in one short line."""
+    """Return the name in a lock file, as one short line."""
     said = os.pread(descriptor, _MAX_HOLDER_CHARS, 0).decode("utf-8", "replace")
     return "".join(filter(str.isprintable, said)) or "another worker"

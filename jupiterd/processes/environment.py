@@ -1,8 +1,8 @@
-"""The environment of a worker process: what is let through, and what we add.
+"""The environment variables of a worker process: those that it inherits and those that we set.
 
-Owns that list. Doesn't know processes or tasks' meaning. Nothing else of the daemon's environment
-reaches a worker, so no variable of the user's shell can change what a library does behind our back
-(such as permission to run code that came with a model).
+Owns that list. Doesn't know processes, or what a task does. A worker inherits no other variable of
+the daemon, so the user's shell can't change what a library does (for instance let it run code that
+came with a model).
 """
 
 import os
@@ -40,21 +40,21 @@ PASSED_ON = (
     "NVIDIA_VISIBLE_DEVICES",
     "NCCL_DEBUG",
 )
-"""Variables a worker inherits, where the daemon has them."""
+"""Variables that a worker inherits from the daemon."""
 
 OFFLINE = "HF_HUB_OFFLINE"
 WITHOUT_TOKEN = "HF_HUB_DISABLE_IMPLICIT_TOKEN"  # noqa: S105 - the name of a variable
-"""Keeps the hub's library from showing a token: that of a variable, and that of a file."""
+"""Keeps the Hugging Face library from sending a token, from a variable or from a file."""
 
 ALWAYS = {
     "PYTHONUNBUFFERED": "1",
-    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that an index means what nvidia-smi shows
-    OFFLINE: "1",  # models come as artifacts, never from the internet
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that indices equal those of nvidia-smi
+    OFFLINE: "1",  # models are artifacts, never downloads
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "TOKENIZERS_PARALLELISM": "false",
-    # How often a thread of torch looks before it sleeps, where it waits for the others: some 50 µs.
-    # Usual are milliseconds, which take the cores from whoever is waited for on a busy machine: a
-    # step of the size 1m then took 1.05 s of processor time, and takes 0.13 s.
+    # How often a waiting thread of torch spins before it sleeps: about 50 µs. The default spins for
+    # milliseconds and takes the cores from the threads that it waits for: on a busy machine a step
+    # of the model size 1m took 1.05 s of processor time with the default, and takes 0.13 s so.
     "GOMP_SPINCOUNT": "1000",
 }
 
@@ -63,13 +63,13 @@ TO_THE_INTERNET = tuple(
     for each in (HUB_TOKEN, "HF_HOME", "HF_ENDPOINT", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
     for name in ((each, each.lower()) if each.endswith("PROXY") else (each,))
 )
-"""Inherited too by the one worker that fetches from there: it reads a Hugging Face data set."""
+"""A worker that reads a Hugging Face data set inherits these too."""
 
 ASKING_SERVERS = frozenset({"generate", "try_generator", "ask_judge"})
-"""Tasks that may be done by asking a server, which wants a key."""
+"""Tasks that may send requests to a server, which may need a key."""
 
 MEETING_TASKS = frozenset({"train", "check_sync"})
-"""Tasks whose ranks meet over torch's process groups."""
+"""Tasks whose ranks connect through torch's process groups."""
 
 
 _NO_KEYS = KeyHosts()
@@ -84,7 +84,7 @@ def worker_environment(
     """Return the whole environment of a worker that does `task` with these parameters.
 
     Raises:
-        GeneratorRefusedError: a key isn't bound to the address that it is to be shown to.
+        GeneratorRefusedError: `key_hosts` doesn't allow a key for the server's address.
     """
     environment = {
         name: daemon_environment[name] for name in PASSED_ON if name in daemon_environment
@@ -109,7 +109,7 @@ def worker_environment(
 def _of_generator(
     task: str, params: Mapping[str, Any], daemon_environment: Mapping[str, str], key_hosts: KeyHosts
 ) -> dict[str, str]:
-    """Return what a worker needs to ask a server for text: the key that is named, and proxies."""
+    """Return what a worker needs to send requests to a server: its key and the proxies."""
     server = params.get("server") if task in ASKING_SERVERS else None
     if not server:
         return {}
@@ -131,9 +131,9 @@ def _reads_hugging_face(task: str, params: Mapping[str, Any]) -> bool:
 
 
 def threads(params: Mapping[str, Any], cores: int) -> int:
-    """Return how many threads a worker computes with, on a machine with that many cores.
+    """Return with how many threads a worker computes, on a machine with that many cores.
 
-    Ranks that meet over loopback share one machine, and therefore its cores; so do those of a node.
+    Ranks that connect over loopback share the cores of one machine; so do the ranks of one node.
     """
     if given := int(params.get("threads", 0)):
         return given
@@ -143,10 +143,10 @@ def threads(params: Mapping[str, Any], cores: int) -> int:
 
 
 def _mlx_environment(threads: str) -> dict[str, str]:
-    environment = {"MLX_ENABLE_TF32": "0"}  # fp32 is fp32, as it is on torch
+    environment = {"MLX_ENABLE_TF32": "0"}  # full fp32 precision, as on torch
     if sys.platform != "linux":
         return environment | {"MLX_METAL_FAST_SYNCH": "0"}  # 1 wedges GPUs until a reboot
-    # On a CPU, MLX would compile kernels with g++ where there is one, into a shared folder.
+    # On a CPU, MLX would compile kernels with g++ if it is installed, into a shared folder.
     environment |= {"MLX_DISABLE_COMPILE": "1"}
     if blas := openblas():
         environment |= {"LD_PRELOAD": blas, "OPENBLAS_NUM_THREADS": threads}
@@ -164,7 +164,7 @@ def _gang_environment(params: Mapping[str, Any]) -> dict[str, str]:
         "JUPITER_ATTEMPT": str(params.get("epoch", 0)),
     }
     if interface := str(params.get("interface", "")):
-        # gloo would else resolve the host name, which Debian maps to 127.0.1.1.
+        # Else gloo resolves the host name, which Debian maps to 127.0.1.1.
         environment["GLOO_SOCKET_IFNAME"] = interface
     if params.get("backend") == NCCL:
         first_host = str(params.get("first_host", ""))

@@ -1,8 +1,8 @@
-"""A nursery on the daemon's side: a warm process that forks workers, which thus start in no time.
+"""The daemon's side of a nursery: a process with loaded libraries that forks workers quickly.
 
-Owns the process, its link, and how the workers forked there end. Doesn't know what they do, nor
-when a nursery is wanted (`warm_pool`). A worker that was forked is ended like any other; where its
-nursery dies, it dies too.
+Owns the process, its link, and the exit statuses of the workers that it forked. Doesn't know what
+they do, or when a nursery is needed (`warm_pool`). The daemon ends a forked worker like any other;
+if the nursery dies, its workers die too.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ log = logging.getLogger(__name__)
 
 MODULE = "jupiterd.workers.forkserver"
 CAN_FORK = sys.platform == "linux"
-"""Metal doesn't survive a fork, and macOS has no parent-death signal."""
+"""Linux only: Metal doesn't survive a fork, and macOS has no parent-death signal."""
 
 _MESSAGE_BYTES = 1 << 12
 
 
 class Born:
-    """A worker process that a nursery has forked."""
+    """A worker process that a nursery forked."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -48,24 +48,24 @@ class Born:
         return self._ended.result() if self._ended.done() else None
 
     async def wait(self) -> int:
-        """Return the exit status once it has ended."""
+        """Wait for its end and return the exit status."""
         return await asyncio.shield(self._ended)
 
     def end(self, status: int) -> None:
-        """Take in that it has ended."""
+        """Record the exit status of the ended worker."""
         if not self._ended.done():
             self._ended.set_result(status)
 
 
 class Forkserver:
-    """One running nursery; made by `open_nursery` alone."""
+    """One running nursery; only `open_nursery` creates it."""
 
     def __init__(self, pid: int, link: socket.socket, environment: Mapping[str, str]) -> None:
         self.environment = environment
-        """What its libraries have read when they were loaded."""
+        """The environment with which it loaded its libraries."""
         self.is_alive = True
         self.is_ready = False
-        """It has loaded them."""
+        """Whether it has loaded its libraries."""
         self._pid = pid
         self._link = link
         self._gone = asyncio.Event()
@@ -76,10 +76,10 @@ class Forkserver:
     async def bear(
         self, environment: Mapping[str, str], link: int, output: int, pass_fds: Sequence[int]
     ) -> Born:
-        """Fork a worker that has these descriptors, `pass_fds` by their numbers here.
+        """Fork a worker that inherits these descriptors, `pass_fds` under the same numbers.
 
         Raises:
-            WorkFailedError: the nursery has gone, or can't fork.
+            WorkFailedError: the nursery is gone, or can't fork.
         """
         order = msgpack.packb({"environment": dict(environment), "numbers": list(pass_fds)})
         born: asyncio.Future[Born] = asyncio.get_running_loop().create_future()
@@ -92,26 +92,26 @@ class Forkserver:
 
     @property
     def has_children(self) -> bool:
-        """Say whether workers that were forked there run, or are to be."""
+        """Return whether it has running workers or orders to fork one."""
         return bool(self._born or self._expected)
 
     def kill(self) -> None:
-        """End the process; its closed link tells the rest."""
+        """Kill the process; the closed link makes `_receive` do the rest."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._pid, signal.SIGKILL)
 
     async def kill_when_stopped(self) -> None:
-        """Kill it once somebody has stopped it: it couldn't tell how its children end."""
+        """Kill it once it is stopped (SIGSTOP): it couldn't report how its children end."""
         await until_stopped(self._pid)
         log.warning("nursery_stopped", extra={"pid": self._pid})
         self.kill()
 
     async def gone(self) -> None:
-        """Return when the process has gone."""
+        """Wait until the process is gone."""
         await self._gone.wait()
 
     def close(self) -> None:
-        """Take in that the process has gone, and all that was forked there with it."""
+        """Record that the process is gone, and kill the workers that it forked."""
         if not self.is_alive:
             return
         self.is_alive = False
@@ -156,7 +156,7 @@ class Forkserver:
     def _answer(self, answer: Born | WorkFailedError) -> None:
         expected = self._expected.popleft()
         if expected.cancelled():
-            if isinstance(answer, Born):  # nobody wants it any more
+            if isinstance(answer, Born):  # the caller was cancelled
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(answer.pid, signal.SIGKILL)
         elif isinstance(answer, Born):
@@ -169,9 +169,9 @@ class Forkserver:
 async def open_nursery(
     kind: str, environment: Mapping[str, str], log_path: Path
 ) -> AsyncGenerator[Forkserver]:
-    """Start a nursery; leaving the context ends it, and whatever was forked there."""
+    """Start a nursery; leaving the context ends it and every worker that it forked."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    ours.setblocking(False)  # noqa: FBT003 - the signature of sockets
+    ours.setblocking(False)  # noqa: FBT003 - the socket API
     try:
         with log_path.open("ab") as output:
             with_link = {**environment, LINK_FD_VARIABLE: str(theirs.fileno())}

@@ -1,8 +1,8 @@
-"""Starting a module of ours in a Python process of its own.
+"""Starts a module of this program in a Python process of its own.
 
-Owns that one call, for workers and for nurseries alike. Doesn't know what the module does, nor how
-the process is listened to and ended. Python's asyncio forks in the loop's own thread: that matters,
-since a worker asks Linux to be killed when the thread that forked it ends.
+Owns that one call, for workers and nurseries. Doesn't know what the module does, or how the caller
+communicates with the process and ends it. Python's asyncio forks in the thread of the event loop.
+That matters: a worker asks Linux to kill it when the thread that forked it ends.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class Process(Protocol):
         ...
 
     async def wait(self) -> int:
-        """Return the exit status once it has ended."""
+        """Wait for its end and return the exit status."""
         ...
 
 
@@ -36,14 +36,14 @@ async def start_module(
     output: int,
     pass_fds: Sequence[int],
 ) -> Process:
-    """Run `python -m module arguments` with nothing of the working folder on its path.
+    """Run `python -m module arguments` without the working folder on the import path.
 
     Args:
         module: its full name.
-        arguments: behind it.
-        environment: the whole of it.
-        output: the descriptor that it prints to.
-        pass_fds: descriptors that it has by the same numbers.
+        arguments: the arguments after it.
+        environment: all environment variables.
+        output: the descriptor for its standard output and standard error.
+        pass_fds: descriptors that it inherits under the same numbers.
     """
     return await asyncio.create_subprocess_exec(
         sys.executable,

@@ -1,10 +1,11 @@
-"""Who truly holds a GPU's lock file: anybody may lock what everybody can read.
+"""Finds out who holds a GPU's lock file, and whether that lock counts.
 
-Owns reading that from the kernel, and when a lock counts: one of this user's own processes', or
-that of a user whom the driver sees computing on the GPU, or who may still be about to. A lock goes
-with the processes that inherit it, and the kernel names the one that took it: where that has ended,
-whoever computes there is believed. Another user's lock on a GPU on which that user computes nothing
-is nobody's. Doesn't know how locks are taken (`device_locks`).
+Owns reading holders from the kernel, and the rule. Anybody may lock a file that everybody can read.
+A lock counts if a process of this user holds it, or a user whom the driver sees computing on the
+GPU, or another user for its first `BEGIN_S`. Processes inherit a lock, but the kernel names only
+the one that took it: if that one has ended, the lock is attributed to another user who computes on
+the GPU. A lock of a user who computes nothing there doesn't count. Doesn't know how locks are taken
+(`device_locks`).
 """
 
 import os
@@ -15,10 +16,12 @@ from pathlib import Path
 from typing import Final
 
 BEGIN_S: Final = 60.0
-"""What another user's worker gets for computing something: libraries are loaded for half of it."""
+"""How long another user's worker has to start computing, in s: loading libraries takes up to half
+of it."""
 
 ASK_S: Final = 2.0
-"""So long an answer of the driver is good: whoever waits for a GPU looks five times a second."""
+"""How long an answer of the driver is reused, in s: a process that waits for a GPU checks five
+times a second."""
 
 _LOCKS: Final = Path("/proc/locks")
 
@@ -26,25 +29,25 @@ Computing = Callable[[str], frozenset[int] | None]
 
 
 class LockHolders:
-    """Whose locks count; remembers since when another user's one can't be believed."""
+    """Decides whose locks count; remembers since when it doubts another user's lock."""
 
     def __init__(self, computing: Computing = lambda _uuid: None) -> None:
-        """Take what tells the processes that compute on a GPU; None where nobody can tell."""
+        """`computing`: GPU's UUID -> the ids of processes that compute there; None if unknown."""
         self.computing = computing
         self._seen_users: dict[str, tuple[float, frozenset[int] | None]] = {}
         self._doubted: dict[int, float] = {}
 
     def free(self, descriptor: int) -> None:
-        """Take note that nobody locks it: whoever does so next has all the time again."""
+        """Forget the doubt about this file: its next holder has the full `BEGIN_S` again."""
         self._doubted.pop(os.fstat(descriptor).st_ino, None)
 
     def holder(self, uuid: str, descriptor: int, signed: str) -> str:
-        """Return who holds a file that is locked; empty where that is nobody who uses the GPU.
+        """Return who holds a locked file; empty if the holder doesn't use the GPU.
 
         Args:
             uuid: of the GPU.
             descriptor: of the file.
-            signed: what is written there, which only its owner can have written.
+            signed: the file's text, which only its owner can have written.
         """
         if (lockers := _lockers(descriptor)) is None:
             return signed
@@ -53,7 +56,7 @@ class LockHolders:
             return signed if file.st_uid == own else "another worker of this user"
         users = self._users(uuid)
         if users and not lockers and (others := users - {own}):
-            # Who took it has ended, and its worker goes on: that one computes here.
+            # The process that took the lock has ended; its worker inherited it and computes here.
             self.free(descriptor)
             return _left_behind(others, file.st_uid, signed)
         if users is None or users & {*lockers.values()}:
@@ -64,7 +67,7 @@ class LockHolders:
         return _shown_holder(lockers, file.st_uid, signed) if is_young else ""
 
     def _users(self, uuid: str) -> frozenset[int] | None:
-        """Return the users that compute on a GPU; None where that can't be told."""
+        """Return the users that compute on a GPU; None if that is unknown."""
         looked_s, pids = self._seen_users.get(uuid, (-ASK_S, None))
         if time.monotonic() - looked_s >= ASK_S:
             pids = self.computing(uuid)
@@ -75,11 +78,11 @@ class LockHolders:
 
 
 def _lockers(descriptor: int) -> dict[int, int] | None:
-    """Return process -> user of whoever has locked a file; None where the system doesn't tell."""
+    """Return process -> user of those that locked a file; None if the system doesn't tell."""
     inode = f":{os.fstat(descriptor).st_ino}"
     try:
         rows = [line.split() for line in _LOCKS.read_text().splitlines()]
-    except OSError:  # not Linux, or closed to us
+    except OSError:  # not Linux, or not readable
         return None
     found = [row for row in rows if "FLOCK" in row and "->" not in row]
     pids = [int(row[4]) for row in found if len(row) > 5 and row[5].endswith(inode)]
@@ -95,7 +98,7 @@ def _user(pid: int) -> int | None:
 
 
 def _is_open_in_own(descriptor: int) -> bool:
-    """Say whether a worker of ours has it, which may have outlived the daemon that locked it."""
+    """Return whether another process of this user has it open: a worker may outlive its daemon."""
     wanted, own = os.fstat(descriptor), os.getpid()
     for process in Path("/proc").iterdir():
         if not process.name.isdecimal() or int(process.name) == own:
@@ -105,7 +108,7 @@ def _is_open_in_own(descriptor: int) -> bool:
                 continue
             if any(_is_same(path, wanted) for path in (process / "fd").iterdir()):
                 return True
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended meanwhile
             continue
     return False
 
@@ -118,7 +121,7 @@ def _is_same(path: Path, wanted: os.stat_result) -> bool:
 
 
 def _shown_holder(lockers: dict[int, int], owner: int, signed: str) -> str:
-    """Return who it is: as the kernel says, and in its own words where it has written the file."""
+    """Describe the holder: by the kernel's answer, and by the file's text if the holder owns it."""
     if not lockers:
         return "a process that has ended"
     pid, user = next(iter(lockers.items()))

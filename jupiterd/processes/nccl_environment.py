@@ -1,7 +1,7 @@
-"""What NCCL and torch's part of it are told by variables.
+"""The environment variables for NCCL and for torch's NCCL backend.
 
-Owns their names and values. Doesn't know gangs: a rank's network is handed in. torch and NCCL read
-them when a group is made, not when they are loaded.
+Owns their names and values. Doesn't know gangs: the caller names a rank's network. torch and NCCL
+read them when a process group is created, not when they are loaded.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ import psutil
 
 INFINIBAND: Final = Path("/sys/class/infiniband")
 FAST_MBIT_PER_S: Final = 10_000
-"""From here on one socket doesn't fill the wire."""
+"""From this speed on, one socket can't fill the link."""
 
 NAMES: Final = frozenset(
     {
@@ -32,23 +32,26 @@ NAMES: Final = frozenset(
 def nccl_environment(
     interface: str, first_host: str, speed_mbit_per_s: int | None = None, *, has_infiniband: bool
 ) -> dict[str, str]:
-    """Return what a rank is told that uses this interface of its node.
+    """Return the variables for a rank that uses this interface of its node.
 
-    first_host: where rank 0's node is reached
-    speed_mbit_per_s: of that interface; default: as the system says, which is 0 where it can't tell
+    Args:
+        interface: its name; empty lets NCCL choose.
+        first_host: the address of rank 0's node.
+        speed_mbit_per_s: of that interface; None: as the system reports it, 0 if unknown.
+        has_infiniband: whether to let NCCL look for InfiniBand devices.
     """
     found = {
         "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
-        "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "30",  # by default a hang is noticed after minutes
+        "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "30",  # the default detects a hang after minutes
         "TORCH_NCCL_DUMP_ON_TIMEOUT": "1",
         "TORCH_NCCL_TRACE_BUFFER_SIZE": "2000",
-        "TORCH_FR_BUFFER_SIZE": "2000",  # the same, by its newer name
+        "TORCH_FR_BUFFER_SIZE": "2000",  # the newer name of the same variable
         "NCCL_SOCKET_FAMILY": "AF_INET6" if ":" in first_host else "AF_INET",
     }
     if interface:
-        found["NCCL_SOCKET_IFNAME"] = f"={interface}"  # else every name that begins so
+        found["NCCL_SOCKET_IFNAME"] = f"={interface}"  # "=": this name, not this prefix
     if not has_infiniband:
-        found["NCCL_IB_DISABLE"] = "1"  # looking for what isn't there is slow
+        found["NCCL_IB_DISABLE"] = "1"  # a search for missing devices is slow
     speed = _speed_of(interface) if speed_mbit_per_s is None else speed_mbit_per_s
     if speed >= FAST_MBIT_PER_S:
         found |= {"NCCL_NSOCKS_PERTHREAD": "2", "NCCL_SOCKET_NTHREADS": "2"}
@@ -56,7 +59,7 @@ def nccl_environment(
 
 
 def finds_infiniband(folder: Path = INFINIBAND) -> bool:
-    """Say whether this machine has an InfiniBand or RoCE device."""
+    """Return whether this machine has an InfiniBand or RoCE device."""
     try:
         return any(folder.iterdir())
     except OSError:

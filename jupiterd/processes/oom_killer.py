@@ -1,8 +1,8 @@
-"""Whether Linux has killed a process for want of memory, and how sure that is.
+"""Tells whether Linux killed a process because memory ran out, and how certain that is.
 
-Owns where the kernel says so: its count of our own control group, in which workers are, too; its
-log, where we may read it; and its count of the whole machine, which leaves a doubt. Doesn't know
-processes.
+Owns the three sources: the kernel's count for our control group, which contains the workers; the
+kernel's log, if we may read it; and the count for the whole machine, which leaves a doubt. Doesn't
+know processes.
 """
 
 import os
@@ -17,12 +17,13 @@ from jupiterd.control_group import MEMORY, own_groups
 _VMSTAT: Final = Path("/proc/vmstat")
 _NAME: Final = "oom_kill"
 _COUNTS: Final = ("memory.events", "memory.oom_control")
-"""Of a group, of either version. Each counts its own processes, whoever's limit was met."""
+"""Files of a control group, version 2 and 1. Each counts the group's killed processes, whichever
+limit was exceeded."""
 
 _LOG: Final = Path("/dev/kmsg")
 _OWN_PIDS: Final = Path("/proc/self/ns/pid")
 _ALL_PIDS: Final = "pid:[4026531836]"
-"""Of the processes that the log numbers; those of a container have other numbers there."""
+"""The namespace whose process ids the log uses; a container numbers its processes differently."""
 _LOG_RECORDS: Final = 100_000
 _RECORD_BYTES: Final = 8192
 
@@ -35,27 +36,30 @@ LIKELY: Final = (
 
 @dataclass(frozen=True)
 class Kills:
-    """How many processes were killed for want of memory so far; these only grow."""
+    """How many processes the kernel has killed for lack of memory; the counts only grow."""
 
     of_group: int | None
-    """Of our control group; None: nobody counts them, as outside of one."""
+    """In our control group; None if there is no count, for instance outside a group."""
     of_machine: int
-    """0 where nobody counts, as on macOS."""
+    """On the whole machine; 0 if there is no count, as on macOS."""
 
 
 def kills() -> Kills:
-    """Return what the kernel has counted by now."""
+    """Return the kernel's current counts."""
     files = (group / name for group in own_groups(MEMORY) for name in _COUNTS)
     of_group = [found for file in files if (found := _count(file)) is not None]
     return Kills(max(of_group, default=None), _count(_VMSTAT) or 0)
 
 
 def how_killed(pid: int, before: Kills) -> str:
-    """Say how a process that ended by SIGKILL was killed for want of memory; empty: it wasn't.
+    """Describe how the kernel killed a process for lack of memory; empty: it didn't.
 
-    Our group's count decides where there is one, then the log of the kernel.
+    Call it for a process that ended by SIGKILL. Our group's count decides if there is one, then the
+    kernel's log, then the machine's count.
 
-    before: what was counted when it began
+    Args:
+        pid: of the ended process.
+        before: the counts when it started.
     """
     now = kills()
     if now.of_group is not None and before.of_group is not None:
@@ -75,7 +79,7 @@ def _count(file: Path) -> int | None:
 
 
 def _log() -> str | None:
-    """Return what the kernel has logged; None where we may not read it, or it says other pids."""
+    """Return the kernel's log; None if we may not read it, or it uses other process ids."""
     records: list[bytes] = []
     try:
         if str(_OWN_PIDS.readlink()) != _ALL_PIDS:
@@ -84,9 +88,9 @@ def _log() -> str | None:
     except OSError:
         return None
     try:
-        with suppress(BlockingIOError):  # its end
+        with suppress(BlockingIOError):  # the end of the log
             for _ in range(_LOG_RECORDS):
-                with suppress(BrokenPipeError):  # the oldest were overwritten meanwhile
+                with suppress(BrokenPipeError):  # the oldest records were overwritten
                     if not (record := os.read(descriptor, _RECORD_BYTES)):
                         break
                     records.append(record)

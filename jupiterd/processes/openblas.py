@@ -1,10 +1,10 @@
-"""OpenBLAS on this machine: where it lies, and how it gets here.
+"""Finds and installs OpenBLAS on this machine.
 
     python -m jupiterd.processes.openblas [--without-root]
 
 MLX's Linux wheel multiplies matrices about forty times slower without it. Owns finding that one
-library and installing it: with root's rights where we have them, else into Python's environment.
-Knows nothing of MLX. Installing never fails; it says what couldn't be done.
+library and installing it: as root if allowed, else into Python's environment. Doesn't know MLX. The
+installation never fails; it prints what it couldn't do.
 """
 
 import ctypes
@@ -24,11 +24,11 @@ LIMIT_S: Final = 300
 _NAMES = ("openblas-pthread/libopenblas.so.0", "libopenblas.so.0")
 _FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
 _OWN = Path("lib", "openblas")
-"""Inside Python's environment."""
+"""Folder inside Python's environment."""
 
 
 def openblas() -> str | None:
-    """Return the path of OpenBLAS, where there is one."""
+    """Return the path of OpenBLAS; None if it isn't installed, or this isn't Linux."""
     if sys.platform != "linux":
         return None
     folders = (*_FOLDERS, Path(sys.prefix) / _OWN)
@@ -37,7 +37,7 @@ def openblas() -> str | None:
 
 
 def main() -> None:
-    """Do what is possible and say what isn't."""
+    """Install OpenBLAS if it is missing, and print the result."""
     if sys.platform != "linux" or _loads(openblas()):
         return
     if "--without-root" not in sys.argv and _install():
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _install() -> bool:
-    """Install the package, with fresh package lists if the ones here are too old."""
+    """Install the package; update the package lists and retry if that fails."""
     before = _privilege() if shutil.which("apt-get") else None
     if before is None:
         return False
@@ -65,7 +65,7 @@ def _install() -> bool:
 
 
 def _privilege() -> list[str] | None:
-    """Return the words to put before a command that needs root; None where we may not."""
+    """Return the words before a command that needs root; None if this user can't be root."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo") and _succeeds(["sudo", "-n", "true"]):
@@ -74,12 +74,12 @@ def _privilege() -> list[str] | None:
 
 
 def _unpack(target: Path) -> bool:
-    """Take the library out of the distribution's package, for which nobody needs root."""
+    """Extract the library from the distribution's package; that needs no root."""
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
         return False
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        place.chmod(0o755)  # where root runs this, apt fetches as a user of its own
+        place.chmod(0o755)  # for root, apt downloads as a user of its own
         _succeeds(["apt-get", "download", PACKAGE], place)
         for package in place.glob("*.deb"):
             _succeeds(["dpkg-deb", "-x", str(package), folder])
@@ -94,7 +94,7 @@ def _unpack(target: Path) -> bool:
 
 
 def _loads(library: str | None) -> bool:
-    """Say whether the library is there, and so is what it needs itself."""
+    """Return whether the library and its own dependencies can be loaded."""
     try:
         return library is not None and bool(ctypes.CDLL(library))
     except OSError:

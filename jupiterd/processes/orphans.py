@@ -1,8 +1,8 @@
-"""Workers that a crashed daemon left behind: how they are remembered, and ended at the next start.
+"""Ends the workers that a crashed daemon left behind, at the next start.
 
-Owns one small file for each running worker: its pid and its start time, since a pid alone may by
-now be somebody else's. Doesn't know what the workers did. Everything here blocks: call it from a
-thread.
+Owns one small file for each running worker: its process id and its start time, since another
+process may have the same id by then. Doesn't know what the workers did. All functions block: call
+them from a thread.
 """
 
 import contextlib
@@ -15,25 +15,25 @@ import psutil
 
 SUFFIX = ".pid"
 START_TOLERANCE_S = 1.0
-"""Start times are told from the boot time, which moves when the clock is set."""
+"""In s: start times are computed from the boot time, which moves when the clock is set."""
 
 END_TIMEOUT_S = 3.0
 
 
 def remember(path: Path, pid: int) -> None:
-    """Write down a worker that has just started; one that is gone already is left out."""
+    """Record a worker that has just started; do nothing if it has ended already."""
     with contextlib.suppress(psutil.NoSuchProcess):
         started_s = psutil.Process(pid).create_time()
         path.write_text(json.dumps({"pid": pid, "started_s": started_s}), encoding="utf-8")
 
 
 def forget(path: Path) -> None:
-    """Cross a worker out that has ended."""
+    """Delete the record of a worker that has ended."""
     path.unlink(missing_ok=True)
 
 
 def reap(folder: Path) -> list[int]:
-    """End every worker that is written down in `folder` and still runs; return their pids.
+    """Kill every recorded worker in `folder` that still runs; return their process ids.
 
     The caller holds the state folder's lock, so none of them has a daemon any more.
     """
@@ -49,7 +49,7 @@ def reap(folder: Path) -> list[int]:
 
 
 def _worker(path: Path) -> psutil.Process | None:
-    """Return the process that the file speaks of, if it is that one and leads its own group."""
+    """Return the process of this record, if it is the same one and leads its own group."""
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
         process = psutil.Process(int(fields["pid"]))

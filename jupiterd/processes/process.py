@@ -1,10 +1,10 @@
-"""One worker process: started, listened to, and ended for certain.
+"""One worker process: starts it, exchanges frames with it, and makes sure that it ends.
 
 Owns the process, its group and the link to it. Doesn't know what it does, nor any other process.
 
-The worker leads its own session, so that whatever it starts can be ended with it. Its orders and
-answers pass a socket pair; what it prints goes to a bounded log file. It is noticed by its closed
-link when it dies, within milliseconds.
+The worker leads its own session, so that ending the group also ends what the worker started. Frames
+pass through a socket pair in both directions; the worker's output goes to a bounded log file. If it
+dies, its link closes, and the daemon notices within milliseconds.
 """
 
 import asyncio
@@ -47,42 +47,42 @@ from jupiterd.protocol.frames import (
 )
 
 STOP_GRACE_S = 10.0
-"""What a worker that was asked to stop gets for finishing its step and saving."""
+"""How long a worker that was asked to stop has to finish its step and save, in s."""
 
 END_GRACE_S = 2.0
-"""What a worker that has sent its last frame gets for leaving by itself."""
+"""How long a worker that sent its last frame has to exit by itself, in s."""
 
 TERM_GRACE_S = 0.3
-"""Between SIGTERM and SIGKILL."""
+"""Time between SIGTERM and SIGKILL, in s."""
 
 CRASHES = frozenset(
     {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
 )
-"""What a process is ended with by its own fault; nobody sends these from outside."""
+"""Signals that a process causes by its own fault; nobody sends these from outside."""
 
 METALS_OUT_OF_MEMORY = "kIOGPUCommandBufferCallbackErrorOutOfMemory"
-"""What MLX prints before it aborts: the exception is thrown on a thread of Metal's own, where
-nothing can catch it (ml-explore/mlx, pull request 479)."""
+"""MLX prints this before it aborts: a thread of Metal throws the exception, and nothing can catch
+it there (ml-explore/mlx, pull request 479)."""
 
 _CHUNK_BYTES = 1 << 16
 
 GATHER_S = 0.25
-"""What a worker prints within so long is written at once: a rank prints a line for each step."""
+"""Output is written to disk at most this often, in s: a rank prints a line for each step."""
 
 
 Spawn = Callable[[Mapping[str, str], Sequence[int]], Awaitable[Process | None]]
-"""Starts a worker from its environment and descriptors (its link, its output, and others), or not.
+"""Starts a worker from its environment and descriptors (link, output, others); may return None.
 
-It need not: a worker that isn't started that way is started cold.
+After None the caller starts the worker cold.
 """
 
 
 async def never_warm(_environment: Mapping[str, str], _descriptors: Sequence[int]) -> None:
-    """Start no worker: there is nothing to start it from but cold."""
+    """Start no worker, so that the caller starts it cold."""
 
 
 class Worker:
-    """A running worker process; made by `start_worker` alone."""
+    """A running worker process; only `start_worker` creates it."""
 
     def __init__(self, task: str, process: Process, log: LogFile) -> None:
         self._task = task
@@ -103,12 +103,12 @@ class Worker:
         return self._process.pid
 
     async def frames(self, *, ends_stopped: bool = False) -> AsyncIterator[Frame]:
-        """Yield what the worker says, its last word (finished or failed) included.
+        """Yield the worker's frames up to and including the last one (finished or failed).
 
-        With `ends_stopped`, a worker that somebody has stopped for a while is ended.
+        With `ends_stopped`, kill a worker that stays stopped (SIGSTOP) for a while.
 
         Raises:
-            WorkFailedError: it died without one; the message says how, and what it printed last.
+            WorkFailedError: it died without a last frame; the message says how, and its last output.
         """
         if ends_stopped:
             self._watching = _spawned(self._end_when_stopped(), f"stopped {self.pid}")
@@ -127,27 +127,30 @@ class Worker:
         self._signal(signal.SIGKILL)
 
     def ask_to_stop(self, reason: str) -> None:
-        """Ask the worker to stop after its running step, and leave it at that."""
+        """Ask the worker to stop after its running step; don't wait for it."""
         self._send(StopTask(reason))
 
     def save_state(self, after_step: int) -> None:
-        """Ask for the last finished step, if it is a later one; a `StateSaved` frame answers."""
+        """Ask for the state after the last finished step, if it is later than `after_step`.
+
+        The worker answers with a `StateSaved` frame.
+        """
         self._send(SaveState(after_step))
 
     def hand_in(
         self, arrived: InputArrived | OuterStepArrived | OuterStepMissing | StoreAnswered
     ) -> None:
-        """Tell of something that was still on its way when the task began, or was asked for."""
+        """Send what was still on its way when the task started, or what the worker requested."""
         self._send(arrived)
 
     async def stop(self, reason: str, grace_s: float = STOP_GRACE_S) -> None:
-        """Ask the worker to stop, wait, and end it when it doesn't; idempotent."""
+        """Ask the worker to stop, wait `grace_s`, and end it if it still runs; idempotent."""
         self._send(StopTask(reason))
         if not await self._leaves_within(grace_s):
             await self.end()
 
     async def end(self) -> None:
-        """End the process and all it started: SIGTERM, a moment, SIGKILL; idempotent."""
+        """End the whole group: SIGTERM, `TERM_GRACE_S`, SIGKILL; idempotent."""
         try:
             if self._has_finished and await self._leaves_within(END_GRACE_S):
                 return
@@ -157,13 +160,13 @@ class Worker:
             self._signal(signal.SIGKILL)
 
     async def open_link(self, link: socket.socket, output_fd: int, order: RunTask) -> None:
-        """Take up both ways of hearing from the process, and give it its order."""
+        """Connect the worker's link and output, and send its order."""
         self._printing = _spawned(self._keep_output(output_fd), f"log of {self.pid}")
         self._link_reader, self._link_writer = await asyncio.open_unix_connection(sock=link)
         self._send(order)
 
     async def close(self) -> None:
-        """Let go of a process that has been ended: wait until it is gone and its output kept."""
+        """Wait until an ended process is gone and its output is on disk; close the link."""
         try:
             await self._process.wait()
             await self._await_output()
@@ -191,7 +194,7 @@ class Worker:
         return self._process.returncode is not None
 
     async def _await_output(self) -> None:
-        """Wait for the end of what is printed, unless a child that left the group holds it open."""
+        """Wait for the end of the output, but not for a child outside the group that holds it open."""
         self._output_wanted.set()
         if self._printing is not None:
             await asyncio.wait({self._printing}, timeout=TERM_GRACE_S)
@@ -212,7 +215,7 @@ class Worker:
         return kind(f"the {self._task} worker (pid {self.pid}) {self._ending()}")
 
     def _lacked_memory(self) -> str:
-        """Return how it ended for want of memory; empty where it didn't, or nobody can tell."""
+        """Return how the worker ended for lack of memory; empty if it didn't, or that is unknown."""
         number = -(self._process.returncode or 0)
         if number == signal.SIGABRT and METALS_OUT_OF_MEMORY in self._log.last_text:
             return "was aborted: Metal had too little memory"
@@ -226,7 +229,7 @@ class Worker:
         if status >= 0:
             return f"ended with status {status} and no result{self._last_words()}"
         name = signal.Signals(-status).name
-        # Whoever is killed from outside has nothing to say about it.
+        # After SIGKILL from outside, the last line of output explains nothing.
         return f"was killed by {name}" + ("" if name == "SIGKILL" else self._last_words())
 
     def _last_words(self) -> str:
@@ -239,7 +242,7 @@ class Worker:
         )
         try:
             while data := await reader.read(_CHUNK_BYTES):
-                with contextlib.suppress(OSError):  # on a full disk; but read on, or it would block
+                with contextlib.suppress(OSError):  # disk full: read on, else it blocks
                     await asyncio.to_thread(self._log.append, data)
                 transport.pause_reading()
                 with contextlib.suppress(TimeoutError):
@@ -260,11 +263,11 @@ async def start_worker(
     module: str = "jupiterd.workers",
     warm: Spawn = never_warm,
 ) -> AsyncGenerator[Worker]:
-    """Start a worker process; leaving the context ends it and all it started, for certain.
+    """Start a worker process; leaving the context ends it and everything that it started.
 
-    `module` is what Python runs where `warm` starts none, with the task's name behind it, so that
-    `ps` tells what each worker does. While it runs, a file beside the log tells the next daemon of
-    it (see `orphans`).
+    If `warm` starts none, Python runs `module` with the task's name as argument, so that `ps` shows
+    what each worker does. While the worker runs, a file beside the log records it for the next
+    daemon (see `orphans`).
     """
     remembered = log_path.with_suffix(orphans.SUFFIX)
     log = await asyncio.to_thread(LogFile, log_path)
@@ -308,5 +311,5 @@ async def _started_cold(
 
 
 def _spawned(coroutine: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
-    """Start a task that ends with its process; `Worker.close` waits for it."""
+    """Start a task that ends with its process; `Worker.close` cancels it at the latest."""
     return asyncio.get_running_loop().create_task(coroutine, name=name)

@@ -1,7 +1,7 @@
-"""Proof that the members of a gang can reach each other, before anything is launched.
+"""Proves that the members of a gang can reach each other, before anything is launched.
 
-Owns listeners to be reached, the connecting, and the sentence that names a bad route. Doesn't know
-gangs or who asks. A proof never uses the port of the gang itself.
+Owns the listeners, the connections, and the error message that names a bad route. Doesn't know
+gangs or the caller. A proof never uses the port of the gang itself.
 """
 
 import asyncio
@@ -22,10 +22,12 @@ _ANY_PORT = 9
 
 
 async def listen_probe(host: str) -> tuple[asyncio.Server, int]:
-    """Return a listener on `host` that hangs up on everybody, and its port; the caller closes it.
+    """Return a listener on `host` that closes every connection, and its port.
+
+    The caller closes the listener.
 
     Raises:
-        BadRouteError: the address is none of this machine's.
+        BadRouteError: this machine doesn't have the address.
     """
     try:
         server = await asyncio.start_server(_hang_up, host, 0)
@@ -37,15 +39,15 @@ async def listen_probe(host: str) -> tuple[asyncio.Server, int]:
 async def prove(
     targets: Iterable[Address], timeout_s: float = PROBE_TIMEOUT_S
 ) -> list[BadRouteError | None]:
-    """Connect to every target at once; return why each can't be reached, or None where it can."""
+    """Connect to every target at once; return an error for each unreachable one, else None."""
     return await asyncio.gather(*(_prove_one(target, timeout_s) for target in targets))
 
 
 def bind_listener(host: str, port: int = 0) -> socket.socket:
-    """Return a listening socket on a port of `host`, a free one unless it is named.
+    """Return a listening socket on a port of `host`; port 0 lets the system choose a free one.
 
     Raises:
-        BadRouteError: the address is none of this machine's, or the port is taken.
+        BadRouteError: this machine doesn't have the address, or the port is taken.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -59,10 +61,10 @@ def bind_listener(host: str, port: int = 0) -> socket.socket:
 
 
 def free_port(host: str) -> int:
-    """Return a port of `host` that is free just now, for a gang that binds it by itself.
+    """Return a port of `host` that is free now, for a gang that binds it itself.
 
     Raises:
-        BadRouteError: the address is none of this machine's.
+        BadRouteError: this machine doesn't have the address.
     """
     with bind_listener(host) as listener:
         return int(listener.getsockname()[1])
@@ -89,7 +91,7 @@ async def _prove_one(target: Address, timeout_s: float) -> BadRouteError | None:
 
 
 def _route_to(target: Address) -> str:
-    """Return interface and address that packets to the target leave from; sends nothing."""
+    """Return the interface and source address of packets to the target; sends nothing."""
     family = socket.AF_INET6 if ":" in target.host else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as asker:
@@ -104,7 +106,7 @@ def _route_to(target: Address) -> str:
 
 
 def _name(host: str, port: int) -> tuple[Any, ...]:
-    """Return an address as sockets take it; of two parts alone it would lose a link's scope."""
+    """Return a socket address with all its parts: host and port alone would lose the scope."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     flags = socket.AI_NUMERICHOST
     return socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=flags)[0][4]

@@ -46,7 +46,7 @@ _ROOT_SEED = b"jupiter pairing root v1"
 _P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 _VALID_FROM = datetime(2020, 1, 1, tzinfo=UTC)
 _VALID_TO = datetime(2099, 12, 31, tzinfo=UTC)
-"""So long, so that a machine with a wrong clock (dead battery) can still connect."""
+"""The range is wide, so that a machine with a wrong clock can still connect."""
 
 _SIGNATURE = ec.ECDSA(hashes.SHA256())
 

@@ -53,7 +53,7 @@ class Loan:
 
     async def recalled(self) -> str:
         """Return the holder of the GPU's lock as soon as there is one."""
-        while not (holder := holder_now(self.uuid, self.folder)):  # noqa: ASYNC110 - locks have no event
+        while not (holder := holder_now(self.uuid, self.folder)):  # noqa: ASYNC110 - no event
             await asyncio.sleep(LOOK_S)
         return holder
 
@@ -106,7 +106,7 @@ class DeviceLoans:
         return self._shared[uuid]
 
     async def _wait_for(self, uuid: str, descriptor: int) -> bool:
-        """Return whether the file is locked now; False if a process locks it that doesn't use the GPU."""
+        """Return whether the file is locked now; False if its holder doesn't use the GPU."""
         deadline_s = time.monotonic() + TAKE_S
         while True:
             try:

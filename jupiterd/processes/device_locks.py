@@ -53,12 +53,12 @@ _holders = LockHolders()
 
 
 def judge_by(computing: Computing) -> None:
-    """Set the function that tells which processes compute on a GPU; it judges other users' locks."""
+    """Set the function that tells which processes compute on a GPU."""
     _holders.computing = computing
 
 
 async def holder_of(uuid: str, folder: Path = FOLDER) -> str:
-    """Return the holder that keeps a GPU's lock for `TAKE_S`; empty if none does or it can't be read."""
+    """Return who keeps a GPU's lock for `TAKE_S`; empty if nobody does or it can't be read."""
     deadline_s = time.monotonic() + TAKE_S
     while (holder := holder_now(uuid, folder)) and time.monotonic() < deadline_s:  # noqa: ASYNC110
         await asyncio.sleep(_POLL_S)
@@ -158,9 +158,7 @@ def _touched(descriptor: int) -> Generator[None]:
 
     def touch() -> None:
         nonlocal timer
-        with contextlib.suppress(
-            OSError
-        ):  # another user's file: reading it updates its access time
+        with contextlib.suppress(OSError):  # another user's file: reading it will do
             os.pread(descriptor, 1, 0)
             os.utime(descriptor)
         timer = loop.call_later(TOUCH_S, touch)
@@ -173,7 +171,7 @@ def _touched(descriptor: int) -> Generator[None]:
 
 
 async def _take(uuid: str, descriptor: int) -> bool:
-    """Return whether the file is locked now; False if a process locks it that doesn't use the GPU."""
+    """Return whether the file is locked now; False if its holder doesn't use the GPU."""
     deadline_s = time.monotonic() + TAKE_S
     while True:
         try:

@@ -2,10 +2,10 @@
 
 Owns reading holders from the kernel, and the rule. Anybody may lock a file that everybody can read.
 A lock counts if a process of this user holds it, or a user whom the driver sees computing on the
-GPU, or another user for its first `BEGIN_S`. Processes inherit a lock, but the kernel names only
-the one that took it: if that one has ended, the lock is attributed to another user who computes on
-the GPU. A lock of a user who computes nothing there doesn't count. Doesn't know how locks are taken
-(`device_locks`).
+GPU, or any user if the driver can't tell, or another user for the first `BEGIN_S`. Processes
+inherit a lock, but the kernel names only the one that took it: if that one has ended, the lock is
+attributed to another user who computes on the GPU. Any other lock doesn't count. Doesn't know how
+locks are taken (`device_locks`).
 """
 
 import os

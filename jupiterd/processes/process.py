@@ -108,7 +108,7 @@ class Worker:
         With `ends_stopped`, kill a worker that stays stopped (SIGSTOP) for a while.
 
         Raises:
-            WorkFailedError: it died without a last frame; the message says how, and its last output.
+            WorkFailedError: it died without a last frame; the message gives the cause and output.
         """
         if ends_stopped:
             self._watching = _spawned(self._end_when_stopped(), f"stopped {self.pid}")
@@ -194,7 +194,7 @@ class Worker:
         return self._process.returncode is not None
 
     async def _await_output(self) -> None:
-        """Wait for the end of the output, but not for a child outside the group that holds it open."""
+        """Wait for the end of the output, unless a child outside the group holds it open."""
         self._output_wanted.set()
         if self._printing is not None:
             await asyncio.wait({self._printing}, timeout=TERM_GRACE_S)
@@ -215,7 +215,7 @@ class Worker:
         return kind(f"the {self._task} worker (pid {self.pid}) {self._ending()}")
 
     def _lacked_memory(self) -> str:
-        """Return how the worker ended for lack of memory; empty if it didn't, or that is unknown."""
+        """Return how the worker ended for lack of memory; empty if it didn't or that's unknown."""
         number = -(self._process.returncode or 0)
         if number == signal.SIGABRT and METALS_OUT_OF_MEMORY in self._log.last_text:
             return "was aborted: Metal had too little memory"

@@ -1,8 +1,8 @@
-"""The processes of somebody's script on this machine: started, listened to, ended for certain.
+"""The processes of a user's script on this machine: starts them, reads their output, ends them.
 
-Owns them, their groups, the store where they meet, and the files that MLX reads. Doesn't know the
-ranks of other machines, or who is shown what they print. A script has no link to Jupiter: what it
-prints and how it ends is all that it says.
+Owns the processes, their groups, the store where the ranks meet, and the files that MLX reads.
+Doesn't know the ranks of other machines, or who reads the output. A script has no link to Jupiter:
+only its output and its exit statuses are known.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ from jupiterd.source_filter.listeners import close_to_others
 from jupiterd.source_filter.ring_port import RingPort, hold_ring_port
 
 STOP_GRACE_S: Final = 5.0
-"""Between SIGTERM and SIGKILL, for scripts that save what they have."""
+"""Time between SIGTERM and SIGKILL, in s, in which a script may save its state."""
 
 LAST_WORDS_S: Final = 0.5
-"""How long the end of the output is waited for where something else still holds it open."""
+"""How long to wait for more output of an ended rank, in s, while another process holds it open."""
 
 QUEUED: Final = 64
 CHUNK_BYTES: Final = 1 << 16
@@ -41,7 +41,7 @@ STORE: Final = _PACKAGE / "workers" / "standalone" / "script_store.py"
 
 
 class ScriptGroup:
-    """The running processes of one order; made by `start_script` alone."""
+    """The running processes of one order; only `start_script` creates it."""
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[ScriptEvent] = asyncio.Queue(QUEUED)
@@ -57,7 +57,7 @@ class ScriptGroup:
         return {rank: child.pid for rank, child in self._running.items()}
 
     async def events(self) -> AsyncGenerator[ScriptEvent]:
-        """Yield what the ranks print and how they end, until all have ended."""
+        """Yield the ranks' output and ends, until all ranks have ended."""
         left = {rank for rank in self._running if rank != STORE_RANK}
         while left:
             event = await self._events.get()
@@ -66,28 +66,28 @@ class ScriptGroup:
             yield event
 
     def signal(self, number: int) -> None:
-        """Signal every rank and all that it started; what has ended is left alone."""
+        """Signal every running rank and what it started; only SIGKILL goes to the store as well."""
         for rank, child in self._running.items():
             if rank != STORE_RANK or number == signal.SIGKILL:  # the ranks may need the store
                 child.signal(number)
 
     def resize(self, rows: int, columns: int) -> None:
-        """Give the ranks' terminals another size, where they have one."""
+        """Set the size of the ranks' terminals, if they have any."""
         for child in self._running.values():
             child.resize(rows, columns)
 
     def hear(self, event: ScriptEvent) -> None:
-        """Take an event that another thread tells."""
+        """Take an event from another thread."""
         with contextlib.suppress(RuntimeError):  # the loop is over
             self._loop.call_soon_threadsafe(self._pass_on, event)
 
     async def start(self, rank: int, program: ChildProgram) -> None:
-        """Start one process behind a keeper of its own."""
+        """Start one process with a keeper of its own."""
         child = self._running[rank] = await start_supervised(program)
         self._watches[rank] = asyncio.get_running_loop().create_task(self._watch(rank, child))
 
     async def end(self) -> None:
-        """End all that still runs, the store too, and hear nothing more of it; idempotent."""
+        """End all processes, the store too, and drop all further events; idempotent."""
         self._is_over = True
         draining = asyncio.get_running_loop().create_task(self._drain())
         try:
@@ -100,7 +100,7 @@ class ScriptGroup:
                 notice.cancel()
 
     async def end_ranks(self) -> None:
-        """Tell all ranks to end: SIGTERM, a while, SIGKILL; their last words are still told."""
+        """End all ranks: SIGTERM, `STOP_GRACE_S`, SIGKILL; `events` still yields their output."""
         ranks = [watch for rank, watch in self._watches.items() if rank != STORE_RANK]
         self.signal(signal.SIGTERM)
         if ranks:
@@ -108,12 +108,12 @@ class ScriptGroup:
         self.signal(signal.SIGKILL)
 
     async def _drain(self) -> None:
-        """Take the events that nobody takes any more: whoever waits to tell one must go on."""
+        """Drop events that nobody reads any more, so that tasks which wait to put one can go on."""
         while True:
             await self._events.get()
 
     async def _watch(self, rank: int, child: SupervisedChild) -> None:
-        """Tell what one process prints, then how it ended; nothing of its group is left."""
+        """Put the output of one process, then its end; its whole group has been killed by then."""
         loop = asyncio.get_running_loop()
         reading = [
             loop.create_task(self._read(rank, stream, is_error=is_error))
@@ -129,7 +129,7 @@ class ScriptGroup:
         await self._put_event(Ended(rank, status))
 
     async def _heard(self, reading: Iterable[asyncio.Task[None]]) -> None:
-        """Wait for the end of the output, but not for who left the group and holds it open."""
+        """Wait for the end of the output, unless a process outside the group holds it open."""
         left = set(reading)
         while left:
             _, left = await asyncio.wait(left, timeout=LAST_WORDS_S)
@@ -137,14 +137,14 @@ class ScriptGroup:
                 return
 
     async def _read(self, rank: int, stream: asyncio.StreamReader, *, is_error: bool) -> None:
-        with contextlib.suppress(OSError):  # the end of a terminal is told as an error
+        with contextlib.suppress(OSError):  # a terminal's end raises an error
             while data := await stream.read(CHUNK_BYTES):
                 await self._put_event(Printed(rank, is_error, data))
 
     def _pass_on(self, event: ScriptEvent) -> None:
-        """Tell an event, or leave it: ranks must not wait for what is told of them.
+        """Put an event, or drop it if the queue is full: the ranks must not wait for it.
 
-        What people had better know comes later, if not at once: it is told but once.
+        A notice isn't dropped but put later, since it is sent only once.
         """
         if isinstance(event, Notice):
             notice = self._loop.create_task(self._put_event(event))
@@ -162,13 +162,13 @@ class ScriptGroup:
 async def start_script(
     order: ScriptOrder, environment: Mapping[str, str]
 ) -> AsyncGenerator[ScriptGroup]:
-    """Start the store, if it is here, and the ranks; leaving the context ends them, for certain.
+    """Start the store, if this machine has it, and the ranks; leaving the context ends them all.
 
-    The last rank of a ring dials first, so it is started last.
+    The last rank of a ring connects first, so it starts last.
 
     Raises:
-        NotFoundError: the program or its folder isn't there.
-        PortInUseError: the port where the ranks were to meet is taken.
+        NotFoundError: the program or its folder doesn't exist.
+        PortInUseError: another program uses the port where the ranks should meet.
         DeviceBusyError: a gang trains on one of its GPUs.
     """
     _check(order, environment)
@@ -194,22 +194,22 @@ async def start_script(
 def rank_environment(
     order: RankOrder, environment: Mapping[str, str], scratch: Path
 ) -> dict[str, str]:
-    """Return the whole environment of one rank; writes the file that MLX reads, if it needs one."""
+    """Return all environment variables of one rank; write the file that MLX reads, if needed."""
     found = {**order.defaults, **environment, **order.variables}
     if order.hostfile:
         path = scratch / f"ring-{order.rank}.json"
-        path.write_text(order.hostfile, encoding="utf-8")  # in a folder that is ours alone
+        path.write_text(order.hostfile, encoding="utf-8")  # in a private folder
         found["MLX_HOSTFILE"] = str(path)
     return found
 
 
 def script_python(argv: Sequence[str]) -> str:
-    """Return the Python that runs the script, so far as the command says: it has its torch."""
+    """Return the Python that runs the script (it has the script's torch), else this one."""
     return argv[0] if Path(argv[0]).name.startswith("python") else sys.executable
 
 
 def program(argv: Sequence[str], folder: str, path: str | None) -> str | None:
-    """Return where the program lies that would be run, if it is there."""
+    """Return the path of the program that would run; None if there is none."""
     import shutil
 
     if "/" in argv[0]:
@@ -227,7 +227,7 @@ def _check(order: ScriptOrder, environment: Mapping[str, str]) -> None:
 async def _start_store(
     group: ScriptGroup, order: ScriptOrder, environment: Mapping[str, str]
 ) -> None:
-    """Start the store on a socket that is open already: ranks that come first wait in its queue."""
+    """Start the store on a socket that already listens: early ranks wait in its queue."""
     with bind_meeting(order.store_host, order.store_port, order.member_hosts) as listener:
         argv = (script_python(order.argv), str(STORE), str(listener.fileno()))
         alone = {**environment, "OMP_NUM_THREADS": "1"}
@@ -252,11 +252,15 @@ def ring_ports_guarded(order: ScriptOrder) -> Generator[list[RingPort]]:
 def bind_meeting(host: str, port: int, members: Sequence[str] = ()) -> socket.socket:
     """Return a listening socket.
 
-    members: the only addresses that may connect, where the system can see to that; none: anybody
+    Args:
+        host: an IP address of this machine.
+        port: 0 lets the system choose.
+        members: the only addresses that may connect, if the system can filter; empty: any.
 
     Raises:
         PortInUseError: the port is taken.
-        BadRouteError: the address is none of this machine's, or a name, which takes its time.
+        BadRouteError: this machine doesn't have the address, or `host` is a name, which would
+            need a slow look-up.
     """
     import errno
 
@@ -287,10 +291,10 @@ def _check_address(host: str) -> None:
 
 
 def free_ports(host: str, count: int) -> tuple[int, ...]:
-    """Return so many different ports of `host` that are free just now.
+    """Return `count` different ports of `host` that are free now.
 
     Raises:
-        BadRouteError: the address is none of this machine's.
+        BadRouteError: this machine doesn't have the address.
     """
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(bind_meeting(host, 0)) for _ in range(count)]

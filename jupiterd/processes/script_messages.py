@@ -1,6 +1,6 @@
-"""A script's orders and events as they cross the wire, and the bounds of what is taken in.
+"""Converts a script's orders and events to messages and back, and checks received ones.
 
-Owns both directions. Doesn't know who sends them, or how a script is run.
+Owns both directions and the bounds. Doesn't know who sends them, or how a script runs.
 """
 
 import re
@@ -37,13 +37,13 @@ from jupiterd.source_filter.program import MAX_ADDRESSES, plain_address
 MAX_ARGUMENTS: Final = 1024
 MAX_VARIABLES: Final = 256
 MAX_TEXT_BYTES: Final = 64 << 10
-"""All arguments together, and the variables of each rank."""
+"""Most bytes of all arguments together, and of each rank's variables."""
 
 MAX_HASHED_BYTES: Final = 16 << 20
-"""How much of a script is compared between machines."""
+"""How many bytes of a script are hashed to compare it between machines."""
 
 MAX_WINDOW: Final = 4096
-"""Rows or columns of a terminal."""
+"""Most rows or columns of a terminal."""
 
 SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL})
 
@@ -80,11 +80,11 @@ def order_to_proto(order: ScriptOrder) -> script_pb2.ScriptOrder:
 
 
 def order_from_proto(message: script_pb2.ScriptOrder) -> ScriptOrder:
-    """Read an order of another node.
+    """Read an order from another node.
 
     Raises:
-        MalformedError: it isn't one that jupiterctl sends.
-        TooLargeError: it is more than a launch needs.
+        MalformedError: jupiterctl never sends such an order.
+        TooLargeError: it is larger than any launch needs.
     """
     argv = tuple(message.argv)
     _check_size("arguments", len(argv), MAX_ARGUMENTS, sum(map(len, argv)))
@@ -122,7 +122,7 @@ def order_from_proto(message: script_pb2.ScriptOrder) -> ScriptOrder:
 
 
 def _hosts(addresses: Sequence[str]) -> tuple[str, ...]:
-    """Return the addresses of a launch's machines; raises MalformedError where one is none."""
+    """Return the addresses of a launch's machines; raises MalformedError if one is no address."""
     _check_size("addresses", len(addresses), MAX_ADDRESSES, sum(map(len, addresses)))
     try:
         return tuple(str(plain_address(address)) for address in addresses)
@@ -141,7 +141,7 @@ def checked_id(text: str) -> str:
     """Return the id of an order.
 
     Raises:
-        MalformedError: it isn't one that jupiterctl makes.
+        MalformedError: jupiterctl never makes such an id.
     """
     if not ID.fullmatch(text):
         raise MalformedError("an order has an id that can't be")
@@ -154,13 +154,13 @@ def window_to_proto(window: tuple[int, int]) -> script_pb2.ScriptWindow:
 
 
 def window_from_proto(message: script_pb2.ScriptWindow) -> tuple[int, int]:
-    """Return rows and columns of a terminal, none where they can't be."""
+    """Return rows and columns of a terminal; (0, 0) if they are out of bounds."""
     rows, columns = message.rows, message.columns
     return (rows, columns) if max(rows, columns) <= MAX_WINDOW else (0, 0)
 
 
 def event_to_proto(event: ScriptEvent, offset: int = 0) -> script_pb2.ScriptEvent:
-    """Return the event as a message; offset: where to go on after it."""
+    """Return the event as a message; `offset`: where the reader continues after it."""
     found = script_pb2.ScriptEvent(offset=offset)
     match event:
         case Printed(rank, is_error, data):
@@ -177,13 +177,13 @@ def event_to_proto(event: ScriptEvent, offset: int = 0) -> script_pb2.ScriptEven
             found.over.CopyFrom(script_pb2.ScriptOver(reason=reason, code=code, hint=hint))
         case Notice(words):
             found.noticed.CopyFrom(script_pb2.ScriptNoticed(words=words))
-        case ConnectionsRefused():  # for the daemon there, which tells all
+        case ConnectionsRefused():  # only for the daemon there, which sums them up
             pass
     return found
 
 
 def event_from_proto(message: script_pb2.ScriptEvent) -> ScriptEvent | None:
-    """Read an event; None where the message only says that somebody is still there."""
+    """Read an event; None if the message only shows that the sender is still there."""
     found: ScriptEvent | None = None
     match message.WhichOneof("event"):
         case "printed":

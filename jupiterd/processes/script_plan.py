@@ -1,7 +1,7 @@
-"""Where the processes of a launched script run, who they are, and what each must know.
+"""Plans a launched script: on which machine each rank runs, and which variables it gets.
 
 Owns the order of the ranks and the variables that torchrun's and MLX's scripts read. Pure: the
-machines and their ports come in as arguments. Doesn't know how a process is started.
+machines and their ports are arguments. Doesn't know how a process starts.
 """
 
 import json
@@ -16,7 +16,8 @@ TORCH: Final = "torch"
 MLX: Final = "mlx"
 
 PLACEHOLDER: Final = "198.51.100.1:1"
-"""Stands for ranks of a ring that are no neighbours: an address that never exists."""
+"""Stands for ranks of a ring that aren't neighbours; RFC 5737 reserves this address, so no host has
+it."""
 
 MAX_RANKS: Final = 1024
 MAX_PER_NODE: Final = 64
@@ -29,7 +30,7 @@ _IDENTITY = (
     "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RESTART_COUNT",
     "TORCHELASTIC_MAX_RESTARTS", "MLX_RANK", "MLX_HOSTFILE",
 )  # fmt: skip
-"""What says who a rank is and where the others are: Jupiter's alone to set."""
+"""Variables that tell a rank who it is and where the others are; only Jupiter may set them."""
 
 _THREADS = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
@@ -38,7 +39,7 @@ _THREADS = (
 SET_HERE: Final = frozenset({
     *_IDENTITY, "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY",
 })  # fmt: skip
-"""Variables that each rank gets from the plan, whatever its machine says."""
+"""Variables that the plan sets for each rank, whatever its machine's environment holds."""
 
 
 @dataclass(frozen=True)
@@ -48,31 +49,31 @@ class MachinePart:
     node: str
     name: str
     host: str
-    """Where the ranks of other machines reach those of this one."""
+    """The address at which ranks of other machines reach those of this one."""
     interface: str
     processes: int
     cores: int
     ports: tuple[int, ...]
-    """Free ones: the first for the meeting of all, and one more for each rank of a ring."""
+    """Free ports: the first for the meeting of all ranks, one more for each rank of a ring."""
     program: str = ""
-    """What is run there, in full; empty: as the command has it."""
+    """Full path of the program; empty: as in the command."""
     folder: str = ""
-    """Where it is run; empty: as everywhere."""
+    """The working folder; empty: the same as everywhere."""
     threads: int = 0
-    """That each process is to compute with; 0: their share of the cores."""
+    """Threads of each process; 0: its share of the cores."""
     visible_devices: str | None = None
-    """What CUDA_VISIBLE_DEVICES must be; None: as it is there."""
+    """The value of CUDA_VISIBLE_DEVICES; None: as in the machine's environment."""
     gpus: tuple[str, ...] = ()
-    """UUIDs of those that its processes compute on."""
+    """UUIDs of the GPUs that its processes compute on."""
     addresses: tuple[str, ...] = ()
-    """All that the machine has; empty where it doesn't say."""
+    """All addresses of the machine; empty if it doesn't report them."""
     keeps_parts: bool = True
-    """Its ranks outlive a call that breaks off; else it is of an older version."""
+    """Whether its ranks survive a broken call; False for an older version."""
 
 
 @dataclass(frozen=True)
 class PortRange:
-    """Some ports, both ends among them."""
+    """A range of ports, both ends included."""
 
     first: int
     last: int
@@ -88,49 +89,50 @@ class RankOrder:
     rank: int
     variables: Mapping[str, str]
     defaults: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Set where the environment that it runs in doesn't say otherwise."""
+    """Variables that are set only if the machine's environment doesn't set them."""
     hostfile: str = ""
-    """What MLX reads of its ring; the variable names the file that it is written to."""
+    """The text that MLX reads about its ring; MLX_HOSTFILE will name the file with it."""
 
 
 @dataclass(frozen=True)
 class ScriptOrder:
-    """What runs on one machine."""
+    """The part of a launch that runs on one machine."""
 
     argv: tuple[str, ...]
     folder: str
     ranks: tuple[RankOrder, ...]
     store_host: str = ""
-    """Where the ranks meet; empty where that isn't on this machine, or nowhere."""
+    """Where the ranks meet; empty if that is on another machine, or nowhere."""
     store_port: int = 0
     gpus: tuple[str, ...] = ()
-    """UUIDs of those on which no gang may train meanwhile."""
+    """UUIDs of the GPUs on which no gang may train meanwhile."""
     shipped: str = ""
-    """The artifact of the folder that travels; the machine makes a folder of its own from it."""
+    """The artifact of a folder that was sent along; the machine unpacks it into a folder of its
+    own."""
     id: str = ""
-    """By which it is followed; empty where it ends with whoever started it."""
+    """Id by which callers follow the order; empty if it ends with the caller that started it."""
     cut_timeout_s: int = 60
-    """How long its ranks go on where nobody asks for them."""
+    """How long its ranks go on while nobody asks for them, in s."""
     member_hosts: tuple[str, ...] = ()
-    """From which the store and the ranks may be reached; from everywhere where it is empty."""
+    """The only addresses from which the store and the ranks can be reached; empty: any."""
     open_ports: tuple[PortRange, ...] = ()
-    """At which the script is reached from everywhere nevertheless, if it listens there."""
+    """Ports on which the script, if it listens there, can be reached from any address."""
     window: tuple[int, int] = (0, 0)
-    """Rows and columns of the terminal that the ranks have; none where it is empty."""
+    """Rows and columns of the ranks' terminal; (0, 0): no terminal."""
 
 
 @dataclass(frozen=True)
 class LaunchAttempt:
-    """One try of a launch: after a failure all ranks may be started again."""
+    """One attempt of a launch: after a failure all ranks may start again."""
 
     run_id: str
     restart: int = 0
-    """How often all were started again before."""
+    """How many earlier attempts there were."""
     max_restarts: int = 0
 
 
 def ring_ports(engine: str, processes: int) -> int:
-    """Return how many ports a machine needs beside the meeting's."""
+    """Return how many ports a machine needs besides the one for the meeting."""
     return processes if engine == MLX else 0
 
 
@@ -144,10 +146,16 @@ def orders(
 ) -> list[ScriptOrder]:
     """Return the order for each place; ranks are numbered machine by machine.
 
-    given: variables that the user wants every process to have
+    Args:
+        places: the machines, in the order of their ranks.
+        argv: program and arguments.
+        folder: the working folder, unless a place has its own.
+        engine: "torch" or "mlx".
+        attempt: the run's id and the number of this attempt.
+        given: variables that the user sets for every process.
 
     Raises:
-        UsageError: one of them is Jupiter's to set, or there are too many ranks.
+        UsageError: only Jupiter may set one of them, or there are too many ranks.
     """
     if taken := sorted(set(given) & set(_IDENTITY)):
         raise UsageError(f"{taken[0]} is set by jupiterctl launch itself", "leave that --env away")
@@ -185,7 +193,7 @@ def orders(
 
 
 def threads_of(count: int) -> dict[str, str]:
-    """Return the variables by which every library computes with so many threads."""
+    """Return the variables that make every library compute with `count` threads."""
     return dict.fromkeys(_THREADS, str(count))
 
 
@@ -195,7 +203,10 @@ def _visible(place: MachinePart) -> dict[str, str]:
 
 
 def hostfile(ring: Sequence[str], rank: int) -> str:
-    """Return what one rank of an MLX ring reads: itself, its right neighbour, and their number."""
+    """Return the text that a rank of an MLX ring reads: its own address and its right neighbour's.
+
+    All other addresses are placeholders, so that their number is that of the ranks.
+    """
     neighbours = {rank, (rank + 1) % len(ring)}
     entries = [
         [address if number in neighbours else PLACEHOLDER] for number, address in enumerate(ring)
@@ -204,9 +215,9 @@ def hostfile(ring: Sequence[str], rank: int) -> str:
 
 
 def own_address(ring: str, rank: int) -> tuple[str, int] | None:
-    """Return the host and the port at which a rank listens, of what it reads; None without a ring.
+    """Return the host and port at which a rank listens, from its hostfile; None without one.
 
-    What another machine has sent may say no such thing: the script finds out.
+    None too if another machine sent a malformed hostfile: the script itself will fail on it.
     """
     try:
         host, _, port = str(json.loads(ring)[rank][0]).rpartition(":")
@@ -247,15 +258,15 @@ def _identity(
         "TORCHELASTIC_RESTART_COUNT": attempt.restart,
         "TORCHELASTIC_MAX_RESTARTS": attempt.max_restarts,
     }
-    if world > 1 and engine == TORCH:  # all ranks are clients of our store; else rank 0 has one
+    if world > 1 and engine == TORCH:  # all ranks use our store; else rank 0 opens one
         found["TORCHELASTIC_USE_AGENT_STORE"] = "True"
-    if world > 1 and engine == MLX:  # a ring of one would dial itself and fail
+    if world > 1 and engine == MLX:  # a ring of one would connect to itself and fail
         found["MLX_RANK"] = rank
     return {name: str(value) for name, value in found.items()}
 
 
 def _network(place: MachinePart, *, is_alone: bool) -> dict[str, str]:
-    """Name one interface: gloo would else resolve the host name, which may mean 127.0.1.1."""
+    """Name one interface: else gloo resolves the host name, which may mean 127.0.1.1."""
     found = {
         "GLOO_SOCKET_IFNAME": place.interface,
         "NCCL_SOCKET_IFNAME": f"={place.interface}",

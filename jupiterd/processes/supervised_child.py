@@ -1,7 +1,7 @@
-"""One process behind a keeper: started, heard, signalled, and let go.
+"""One process behind a keeper: starts it, reads its output, signals it.
 
-Owns its pipes and its group. Doesn't know what it is. The pipes are our own: asyncio's would let
-nobody hear of its end for as long as a child of it, left behind, holds them open.
+Owns its pipes and its group. Doesn't know what it runs. The pipes are our own: with asyncio's, the
+end of the process would stay unnoticed as long as a child of it holds them open.
 """
 
 import asyncio
@@ -22,22 +22,22 @@ KEEPER: Final = Path(__file__).resolve().parent / "standalone" / "keeper.py"
 
 @dataclass(frozen=True)
 class ChildProgram:
-    """What is to be started."""
+    """The program to start."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
     folder: str
     pass_fds: Sequence[int] = ()
     window: tuple[int, int] = (0, 0)
-    """Rows and columns of the terminal that it has; none where it prints into pipes."""
+    """Rows and columns of its terminal; (0, 0): it writes into pipes."""
 
 
 class SupervisedChild:
-    """A running process; made by `start_supervised` alone."""
+    """A running process; only `start_supervised` creates it."""
 
     def __init__(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
         self.outputs: dict[bool, asyncio.StreamReader] = {}
-        """What it prints; True for what goes to standard error, which a terminal doesn't tell."""
+        """Its output; True: standard error. A terminal joins both under False."""
         self._process = process
         self._lifeline = lifeline
         self._transports: list[asyncio.BaseTransport] = []
@@ -49,13 +49,13 @@ class SupervisedChild:
         return self._process.pid
 
     def resize(self, rows: int, columns: int) -> None:
-        """Give its terminal another size, where it has one."""
+        """Set the size of its terminal, if it has one."""
         for descriptor in self._descriptors:
             if os.isatty(descriptor):
                 termios.tcsetwinsize(descriptor, (rows, columns))
 
     async def listen(self, descriptor: int, *, is_error: bool) -> None:
-        """Take up one way of hearing from it."""
+        """Start to read one of its outputs."""
         reader = self.outputs[is_error] = asyncio.StreamReader()
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
@@ -64,21 +64,21 @@ class SupervisedChild:
         self._descriptors.append(descriptor)
 
     async def wait(self) -> int:
-        """Return its status, with 128 and the signal's number where it was a signal.
+        """Wait for its end and return its status, 128 plus the signal's number if signalled.
 
-        Nothing of its group is left then.
+        Its whole group has been killed by then.
         """
         status = await self._process.wait()
         self._signal_group(signal.SIGKILL)
         return status if status >= 0 else 128 - status
 
     def signal(self, number: int) -> None:
-        """Signal it and all that it started, if it still runs."""
+        """Signal it and all processes of its group, if it still runs."""
         if self._process.returncode is None:
             self._signal_group(number)
 
     def let_go(self) -> None:
-        """Close what connects us with it; where it still runs, its keeper ends it."""
+        """Close the pipes and the lifeline; if it still runs, its keeper ends it."""
         for transport in self._transports:
             transport.close()
         self._transports.clear()
@@ -96,7 +96,7 @@ async def start_supervised(program: ChildProgram) -> SupervisedChild:
     """Start a program behind a keeper of its own."""
     theirs, lifeline = os.pipe()
     output, print_fd = _output_ends(program.window)
-    has_terminal = all(program.window)  # one for both, or what they say comes out of order
+    has_terminal = all(program.window)  # one for both, else lines come out of order
     errors, error_fd = (output, print_fd) if has_terminal else os.pipe()
     ours, theirs_all = {lifeline, output, errors}, {theirs, print_fd, error_fd}
     try:
@@ -123,7 +123,7 @@ async def start_supervised(program: ChildProgram) -> SupervisedChild:
         await child.listen(output, is_error=False)
         if not has_terminal:
             await child.listen(errors, is_error=True)
-    except BaseException:  # cancelled: nobody would know of it any more
+    except BaseException:  # also if cancelled: the caller never gets the child
         if not has_terminal and True not in child.outputs:
             os.close(errors)
         child.let_go()
@@ -134,12 +134,12 @@ async def start_supervised(program: ChildProgram) -> SupervisedChild:
 
 
 def _output_ends(window: tuple[int, int]) -> tuple[int, int]:
-    """Return where we read and where it writes: a pipe, or a terminal of this size."""
+    """Return the ends to read and to write: of a pipe, or of a terminal of this size."""
     if not all(window):
         return os.pipe()
     ours, theirs = os.openpty()
     how = termios.tcgetattr(theirs)
-    how[1] &= ~termios.OPOST  # what it writes comes as it is; our own terminal makes it lines
+    how[1] &= ~termios.OPOST  # pass the output unchanged; the user's terminal converts newlines
     termios.tcsetattr(theirs, termios.TCSANOW, how)
     termios.tcsetwinsize(ours, window)
     return ours, theirs

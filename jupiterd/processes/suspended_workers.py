@@ -1,7 +1,7 @@
-"""Worker processes that somebody has stopped (SIGSTOP, a debugger): noticed by their own node.
+"""Detects that somebody stopped a worker process (SIGSTOP, a debugger).
 
-Owns the looking. A stopped rank would hold up its whole gang, and nothing else tells of it: its
-process lives, and its node answers.
+Owns the polling. A stopped rank blocks its whole gang, and nothing else reveals it: its process
+lives, and its node answers.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import psutil
 
 LOOK_S = 0.25
 STOPPED_S = 1.0
-"""Stopped for so long, a worker isn't only being looked at."""
+"""A worker that is stopped this long, in s, isn't merely being inspected."""
 
 MAX_STAT_BYTES = 1024
 
@@ -23,7 +23,7 @@ _STATES = frozenset({psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP})
 
 
 async def until_stopped(pid: int) -> None:
-    """Return once the process has been stopped for STOPPED_S; never, where it ends before."""
+    """Return once the process has been stopped for `STOPPED_S`; never if it ends before."""
     loop = asyncio.get_running_loop()
     since_s: float | None = None
     with _looking_at(pid) as is_stopped:
@@ -39,7 +39,7 @@ async def until_stopped(pid: int) -> None:
 
 @contextmanager
 def _looking_at(pid: int) -> Generator[Callable[[], bool]]:
-    """Yield what says whether a process is stopped just now; one that has ended never is."""
+    """Yield a function that tells whether a process is stopped now; False once it has ended."""
     if sys.platform != "linux":
         yield lambda: _is_stopped(pid)
         return
@@ -62,10 +62,10 @@ def _is_stopped(pid: int) -> bool:
 
 
 def _state(stat: int) -> str:
-    """Return the letter of proc(5); empty where the process has ended.
+    """Return the state letter of proc(5); empty if the process has ended.
 
-    Four looks a second at each of several processes add up: this one takes a tenth of psutil's,
-    and the file, once open, stays that of this process, whoever has its number later.
+    This costs a tenth of psutil's call, which matters at four looks a second for each of several
+    processes. The open file stays that of this process, even if another gets its id later.
     """
     try:
         content = os.pread(stat, MAX_STAT_BYTES, 0)

@@ -1,6 +1,7 @@
-"""Which rights new files of this process get, and which a user's own program would give.
+"""Sets the permissions of new files, and remembers the user's own umask.
 
-Owns the umask: the daemon's files are its user's alone, a script of the user's writes as usual.
+Owns the umask: only the user may read the daemon's files; a user's script writes with the umask
+that the daemon started with.
 """
 
 import os
@@ -11,11 +12,11 @@ _usual: int | None = None
 
 
 def be_private() -> None:
-    """Have everything that this process and its workers make closed to others, from now on."""
+    """Make every file that this process and its workers create private to the user."""
     global _usual  # noqa: PLW0603 - a process has one umask
     _usual = os.umask(_PRIVATE)
 
 
 def usual() -> int:
-    """Return the umask that this process was started with; -1 where it was never changed."""
-    return -1 if _usual is None else _usual  # as `subprocess` has it
+    """Return the umask that this process started with; -1 if it was never changed."""
+    return -1 if _usual is None else _usual  # -1: unchanged, as for `subprocess`

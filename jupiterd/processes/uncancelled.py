@@ -1,7 +1,7 @@
-"""Work that is done to its end though whoever waits for it is cancelled meanwhile.
+"""Finishes work even if its caller is cancelled meanwhile.
 
-Owns that one way of waiting. Doesn't know what is done: what ends a process that was killed, say,
-and takes moments.
+Owns that one way of waiting. Doesn't know the work: for instance clearing up after a killed
+process, which takes moments.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def finished(work: Coroutine[Any, Any, T]) -> T:
-    """Return what comes of the work; a cancellation counts once it is done, a second at once."""
+    """Return the work's result; a cancellation waits for the work, a second one doesn't."""
     doing = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(doing)

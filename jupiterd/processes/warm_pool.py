@@ -1,8 +1,8 @@
-"""Where workers of a gang come from: a warm nursery of their kind, or a cold start.
+"""Starts workers of a gang from a warm nursery of their kind, where there is one.
 
-Owns the nurseries of this node, and when they end. Doesn't know gangs: it is told which kinds are
-wanted. A worker that others like it will follow begins one, too, which costs what its cold start
-would; that ends a while after its last worker.
+Owns the nurseries of this node, and when they end. Doesn't know gangs: the caller tells which kinds
+it wants. A worker that others of its kind will follow may start a nursery too, which costs as much
+as a cold start; that nursery ends a while after its last worker.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from jupiterd.processes.nccl_environment import NAMES as NCCL_NAMES
 log = logging.getLogger(__name__)
 
 IDLE_S = 60.0
-"""How long a nursery that isn't wanted is kept without workers: what comes next may want it."""
+"""How long an unwanted nursery without workers is kept, in s: the next work may want it."""
 
 BIRTH_S = 15.0
-"""How long a worker may wait for being forked: one that is started cold takes no longer."""
+"""How long to wait for a fork, in s: a cold start takes no longer."""
 
 LOADING_S = 60.0
-"""The same while the nursery loads its libraries, as a cold start would have to."""
+"""How long to wait for a fork while the nursery loads its libraries, in s."""
 
 LOOK_S = 0.1
 HANGS_S = 120.0
@@ -41,7 +41,7 @@ LATE = NCCL_NAMES | frozenset(
         "GLOO_SOCKET_IFNAME",
     }
 )
-"""Variables that are read when a gang is formed; all others when libraries are loaded."""
+"""Variables that are read when a gang forms; all others are read when libraries load."""
 
 
 class WarmPool:
@@ -54,18 +54,21 @@ class WarmPool:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ends: dict[str, asyncio.TimerHandle] = {}
         self._opened: dict[str, asyncio.Event] = {}
-        """Whether the process of a kind was started, or couldn't be."""
+        """Kind -> set once its process was started, or couldn't be."""
         self._began_s: dict[str, float] = {}
-        """When the first nursery of a kind was begun."""
+        """Kind -> when its first nursery was started."""
         self._next: dict[str, Mapping[str, str]] = {}
-        """What the nursery that is started next has read."""
+        """Kind -> the environment of the nursery to start next."""
 
     def want(
         self, kinds: Mapping[str, Mapping[str, str]], *, ends_others_now: bool = False
     ) -> None:
-        """Have a nursery of each of these kinds, with its environment.
+        """Keep a nursery of each of these kinds, with its environment.
 
-        ends_others_now: with their workers; otherwise they end a while after the last of these
+        Args:
+            kinds: kind -> environment.
+            ends_others_now: end all others and their workers at once; else a while after their last
+                worker.
         """
         for kind, environment in kinds.items():
             self._keep(kind, environment)
@@ -85,14 +88,14 @@ class WarmPool:
         *,
         begins: bool = False,
     ) -> Process | None:
-        """Fork a worker where the nursery of its kind has read the same environment; else None.
+        """Fork a worker if the nursery of its kind has the same environment; else return None.
 
         Args:
             kind: of nursery.
             environment: the worker's.
-            descriptors: its link, its output, and those that it is to have by their numbers.
-            begins: where there is no nursery, or one that nobody wants and that has read something
-                else, one is begun and waited for.
+            descriptors: its link, its output, and those that it inherits under the same numbers.
+            begins: start a nursery and wait for it, if there is none or only an unwanted one with
+                another environment.
         """
         if begins and (kind in self._ends or kind not in self._tasks):
             self._keep(kind, environment)
@@ -116,9 +119,9 @@ class WarmPool:
         return None
 
     async def is_warm(self, kind: str, within_s: float) -> bool:
-        """Wait so long for what a nursery loads; say no only where it is at it still.
+        """Wait up to `within_s` while a nursery loads; return False only if it still does.
 
-        One that loads for minutes hangs, and isn't waited for.
+        A nursery that loads for longer than `HANGS_S` hangs; don't wait for it.
         """
         deadline_s = asyncio.get_running_loop().time() + within_s
         while self._is_loading(kind):
@@ -159,7 +162,7 @@ class WarmPool:
             log.warning("no_nursery", extra={"kind": kind, "reason": str(error)})
 
     def _ended(self, kind: str) -> None:
-        """Forget a nursery, also one that was cancelled before its task had begun."""
+        """Forget a nursery, even one that was cancelled before its task started."""
         self._next.pop(kind, None)
         self._open.pop(kind, None)
         self._opened[kind].set()
@@ -168,7 +171,7 @@ class WarmPool:
         self._cancel_end(kind)
 
     def _end_later(self, kind: str) -> None:
-        """End it when it has had no worker for a while; ending it would end them, too."""
+        """End it once it has had no worker for `IDLE_S`; ending it also ends its workers."""
         self._cancel_end(kind)
         if kind in self._tasks:
             loop = asyncio.get_running_loop()
@@ -176,7 +179,7 @@ class WarmPool:
 
     def _end_unused(self, kind: str) -> None:
         nursery = self._open.get(kind)
-        if nursery is None or nursery.has_children:  # it is being started, or in use
+        if nursery is None or nursery.has_children:  # it is starting, or in use
             self._end_later(kind)
         else:
             self._tasks[kind].cancel()
@@ -187,7 +190,7 @@ class WarmPool:
 
 
 def _fits(read: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Say whether libraries that have read the one environment do for the other."""
+    """Return whether libraries that were loaded with one environment suit the other."""
     return read == _early(wanted)
 
 

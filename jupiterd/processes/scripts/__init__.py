@@ -1,1 +1,1 @@
-"""Launched scripts: what they find around them, their keeper, and what is heard of them."""
+"""Launched scripts: their environment, their supervisor, and the events of their ranks."""

@@ -1,6 +1,6 @@
-"""What is said of a launch for all machines alike, or for each by its name.
+"""Options of a launch that hold for all machines alike, or for each by its name.
 
-Owns the forms `2`, `2,1,1` and `a=2,b=1` of processes, and `0,1` and `a=0,1` of devices. Pure.
+Owns the forms `2`, `2,1,1` and `a=2,b=1` for processes, and `0,1` and `a=0,1` for devices. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,16 @@ _DEVICES_HINT: Final = "such as --devices 0,1, --devices cpu or --devices attic=
 
 @dataclass(frozen=True)
 class PerNode:
-    """How many processes each machine gets."""
+    """How many processes each machine runs."""
 
     numbers: tuple[int, ...] = ()
-    """One for all, or one for each in their order; none: one for each GPU, or one."""
+    """One number for all machines, or one for each in order; empty: one process for each GPU, or
+    one."""
     by_name: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @classmethod
     def parse(cls, text: str) -> "PerNode":
-        """Read what somebody has typed; raises UsageError."""
+        """Parse the option's text; raises UsageError."""
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if "=" in text:
             pairs = [part.rpartition("=") for part in parts]
@@ -39,10 +40,11 @@ class PerNode:
         return cls(tuple(_count(part, text) for part in parts))
 
     def of(self, nodes: Sequence[NodeId], names: Mapping[NodeId, str]) -> dict[NodeId, int]:
-        """Return how many each of these machines gets; 0: as many as it has GPUs, or one.
+        """Return the number for each of these machines; 0: one for each of its GPUs, or one.
 
         Raises:
-            UsageError: there is another number of machines, or one that is named isn't among them.
+            UsageError: the count of numbers differs from that of machines, or a named machine takes
+                no part.
         """
         if len(self.numbers) > 1 and len(self.numbers) != len(nodes):
             shown = ", ".join(names[node] for node in nodes)
@@ -62,12 +64,12 @@ class Devices:
     """Which CUDA devices each machine's processes may use."""
 
     everywhere: str = ""
-    """`0,1`, or `cpu`; empty: all that the machine offers."""
+    """`0,1`, or `cpu`; empty: all devices that the machine offers."""
     by_name: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def parse(cls, texts: Sequence[str]) -> "Devices":
-        """Read what somebody has typed, once or several times; raises UsageError."""
+        """Parse the option's texts; raises UsageError."""
         everywhere, by_name = "", dict[str, str]()
         for text in texts:
             name, sign, value = text.rpartition("=")
@@ -83,10 +85,10 @@ class Devices:
         return cls(everywhere, by_name)
 
     def of(self, nodes: Sequence[NodeId], names: Mapping[NodeId, str]) -> dict[NodeId, str]:
-        """Return what each of these machines is asked for; empty: all that it offers.
+        """Return the devices for each of these machines; empty: all that it offers.
 
         Raises:
-            UsageError: one that is named isn't among them.
+            UsageError: a named machine takes no part.
         """
         found = dict.fromkeys(nodes, self.everywhere)
         return {**found, **_by_node(self.by_name, nodes, names)}

@@ -1,12 +1,12 @@
-"""The events of a script on disk: appended by one process, followed by others from any place.
+"""The event log of a script on disk: one process appends, others read from any offset.
 
-Owns the form of a record and the bound of the whole. Doesn't know who writes or reads it, or why.
+Owns the format of a record and the bound of the log. Doesn't know who writes or reads it, or why.
 
-A log is a folder of segments, `events.OFFSET`, each named by where it begins in the whole stream.
-An offset is a number of bytes since the first event, so that a reader who comes again says where it
-was: nothing is read twice. The oldest segment goes when there are too many; who wanted to read it
-is told how much was skipped. A record is written by one call, so half of one is there for a moment
-at most.
+A log is a folder of segments, `events.OFFSET`, each named by its first offset. An offset counts the
+bytes since the first event, so a reader that reconnects names its offset and reads nothing twice.
+The writer deletes the oldest segment when there are too many; a reader that wanted it gets the
+number of bytes that it missed. One system call writes a record, so a reader sees half of one only
+for a moment.
 """
 
 import contextlib
@@ -31,20 +31,20 @@ from jupiterd.protocol.frames import ConnectionsRefused
 
 SEGMENT_BYTES: Final = 4 << 20
 SEGMENTS: Final = 8
-"""So much of a script's output is kept, together 32 MiB: of a noisy one, that of its last while."""
+"""Number of segments that are kept, together 32 MiB: the last part of a long output."""
 
 MAX_DATA_BYTES: Final = 1 << 16
 MAX_SEGMENT_BYTES: Final = 1 << 40
 
 _HEAD: Final = struct.Struct(">BiI")
-"""Kind, rank, and the number of bytes that follow."""
+"""Kind, rank, and the number of bytes that follow (big-endian: uint8, int32, uint32)."""
 
 _PRINTED, _PRINTED_ERROR, _ENDED, _OVER, _ENDING, _SKIPPED, _NOTICED, _KNOCKED = range(1, 9)
 _PREFIX: Final = "events."
 
 
 class EventWriter:
-    """Appends events to a folder; there is one for each log."""
+    """Appends events to a folder; each log has one writer."""
 
     def __init__(
         self, folder: Path, segment_bytes: int = SEGMENT_BYTES, segments: int = SEGMENTS
@@ -56,9 +56,9 @@ class EventWriter:
         self._file = self._opened(0)
 
     def append(self, event: ScriptEvent) -> None:
-        """Write one event; what the disk has no room for is left out, for the ranks go on.
+        """Write one event; drop it if the disk is full, so that the ranks go on.
 
-        How much that was is written once there is room again.
+        Once there is room again, a `Skipped` record tells the number of dropped bytes.
         """
         for record in _records(event):
             if self._left_out and self._is_written(*_records(Skipped(self._left_out))):
@@ -87,7 +87,7 @@ class EventWriter:
         self._begin, self._size = begin, 0
         os.close(before)
         for old in segments(self._folder)[: -self._segments]:
-            with contextlib.suppress(OSError):  # what could not be removed is looked at next time
+            with contextlib.suppress(OSError):  # retried with the next segment
                 (self._folder / name_of(old)).unlink()
 
     def _opened(self, begin: int) -> int:
@@ -96,18 +96,18 @@ class EventWriter:
 
 
 class EventReader:
-    """Reads the events of a folder from an offset on, as far as they are written."""
+    """Reads the events of a folder from an offset on, up to the last complete one."""
 
     def __init__(self, folder: Path, offset: int = 0) -> None:
         self._folder = folder
         self.offset = offset
-        """Where what is read next begins."""
+        """The offset of the next event to read."""
 
     def read(self, most_bytes: int = 1 << 20) -> Generator[ScriptEvent]:
-        """Yield the events that are there, about so many bytes of them; `offset` goes along.
+        """Yield the available events, about `most_bytes` bytes of them; advances `offset`.
 
         Raises:
-            CorruptArtifactError: the offset is none at which an event begins, or a file is damaged.
+            CorruptArtifactError: no event starts at the offset, or a file is damaged.
         """
         end = self.offset + most_bytes
         while self.offset < end:
@@ -119,7 +119,7 @@ class EventReader:
                 return
 
     def _skip_deleted(self) -> int:
-        """Step over what is kept no more; return how much that is."""
+        """Skip the deleted segments; return their number of bytes."""
         known = segments(self._folder)
         if not known or known[0] <= self.offset:
             return 0
@@ -128,10 +128,10 @@ class EventReader:
 
     def _read_segment(self, end: int) -> Generator[ScriptEvent]:
         begin = max((s for s in segments(self._folder) if s <= self.offset), default=None)
-        if begin is None or self.offset - begin > MAX_SEGMENT_BYTES:  # beyond all that is written
+        if begin is None or self.offset - begin > MAX_SEGMENT_BYTES:  # beyond the end of the log
             return
         path = self._folder / name_of(begin)
-        # It may be thrown away this moment.
+        # The writer may delete it at this moment.
         with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
             file.seek(self.offset - begin)
             while self.offset < end and (record := _record(file.read(_HEAD.size), file.read)):
@@ -141,13 +141,13 @@ class EventReader:
 
 
 def segments(folder: Path) -> list[int]:
-    """Return where the segments of a log begin, the first one first."""
+    """Return the first offsets of a log's segments, in ascending order."""
     names = (entry.name.removeprefix(_PREFIX) for entry in folder.glob(f"{_PREFIX}*"))
     return sorted(int(name) for name in names if name.isdecimal())
 
 
 def name_of(begin: int) -> str:
-    """Return the name of the segment that begins at an offset."""
+    """Return the name of the segment that starts at an offset."""
     return f"{_PREFIX}{begin:020d}"
 
 
@@ -177,7 +177,7 @@ def _records(event: ScriptEvent) -> Generator[bytes]:
 
 
 def _record(head: bytes, read: Callable[[int], bytes]) -> tuple[ScriptEvent, int] | None:
-    """Return an event and how long its record is; None where it isn't whole yet."""
+    """Return an event and the length of its record in bytes; None if it isn't complete yet."""
     if len(head) < _HEAD.size:
         return None
     kind, rank, size = _HEAD.unpack(head)
@@ -201,7 +201,7 @@ def _event(kind: int, rank: int, data: bytes) -> ScriptEvent:
 
 
 def _list_of(kind: int, data: bytes) -> ScriptEvent:
-    """Read what is written as a list."""
+    """Read an event whose data is a JSON list."""
     try:
         first, *more = json.loads(data)
         if kind == _KNOCKED:

@@ -1,6 +1,6 @@
-"""What is heard of the ranks of a script: what they print, how they end, what is missing of it.
+"""Events of a script's ranks: their output, their ends, and what is missing.
 
-Owns these values. Doesn't know where they are written, or how they travel.
+Owns these values. Doesn't know where they are stored, or how they are sent.
 """
 
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from typing import Final, TypeAlias
 from jupiterd.protocol.frames import ConnectionsRefused
 
 STORE_RANK: Final = -1
-"""Stands for the store among those who print and end."""
+"""The rank number that stands for the store in events."""
 
 NOTICE_RANK: Final = -2
-"""Stands for what jupiterctl itself says, in the record of a launch."""
+"""The rank number that stands for jupiterctl's own messages in the record of a launch."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Ended:
-    """A rank ended, with 128 and the signal's number where it was a signal."""
+    """A rank ended; `status` is 128 plus the signal's number if a signal ended it."""
 
     rank: int
     status: int
@@ -34,32 +34,32 @@ class Ended:
 
 @dataclass(frozen=True)
 class Skipped:
-    """So many bytes of events came before what follows, and aren't kept any more."""
+    """`size_bytes` bytes of events before the next one are no longer kept."""
 
     size_bytes: int
 
 
 @dataclass(frozen=True)
 class Ending:
-    """Somebody ends the ranks, a moment from now: what they say of their end isn't the reason."""
+    """The ranks will be ended in a moment: their own errors from now on aren't the cause."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Over:
-    """Nothing of an order runs any more, and nothing follows."""
+    """All processes of an order have ended; no event follows."""
 
     reason: str = ""
-    """Why it was ended, where the ranks didn't end by themselves."""
+    """Why it was ended; empty if the ranks ended by themselves."""
     code: str = ""
-    """Of the error that kept it from being started; `reason` is its message then."""
+    """Code of the error that prevented the start, with its message as `reason`."""
     hint: str = ""
 
 
 @dataclass(frozen=True)
 class Notice:
-    """Who keeps the ranks has something to say that people had better know."""
+    """A message for the user from the process that keeps the ranks."""
 
     words: str
 

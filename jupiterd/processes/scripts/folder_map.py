@@ -1,7 +1,7 @@
-"""Where a folder of this machine lies on others: `/home/a=/Users/b`, or `attic:/home/a=/data/a`.
+"""Maps a folder of this machine to its path on others: `/home/a=/Users/b`, `attic:/home/a=/data/a`.
 
-Owns the form and the replacing. Pure. The longest beginning that fits counts, and one that names
-the machine before one that names none.
+Owns the syntax and the replacement. Pure. An entry that names the machine precedes one that names
+none; among those, the longest matching prefix wins.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,17 +22,17 @@ class Replacement:
     here: str
     there: str
     machine: str = ""
-    """Empty for all but the one where the command is typed."""
+    """The machine's name; empty: every machine except the one where the user typed the command."""
 
 
 @dataclass(frozen=True)
 class MachinesFolders:
-    """The entries for one machine, those that count first in front."""
+    """The entries for one machine, in order of precedence."""
 
     entries: tuple[Replacement, ...] = ()
 
     def mapped(self, path: str) -> str:
-        """Return where a path lies there; as it is where no entry fits, or it isn't a whole one."""
+        """Return the path there; unchanged if no entry matches or the path isn't absolute."""
         if not path.startswith("/"):
             return path
         for entry in self.entries:
@@ -44,13 +44,13 @@ class MachinesFolders:
 
 @dataclass(frozen=True)
 class FolderMap:
-    """All entries, as they were typed."""
+    """All entries, as the user typed them."""
 
     entries: tuple[Replacement, ...] = ()
 
     @classmethod
     def parse(cls, texts: Sequence[str]) -> "FolderMap":
-        """Read what somebody has typed, once or several times; raises UsageError."""
+        """Parse the option's texts; raises UsageError."""
         return cls(tuple(map(_entry, texts)))
 
     def of(

@@ -1,4 +1,4 @@
-"""Bounds of what may be asked of a launch.
+"""Bounds of a launch's options.
 
 Owns the numbers. Doesn't know who checks them.
 """

@@ -1,9 +1,9 @@
-"""What a script's processes listen with: closed to strangers as soon as it is there.
+"""Closes a script's listening sockets to strangers as soon as they appear.
 
-Owns a thread that looks for it, among the processes below this one, and hears who knocked. The
-script opens its sockets by itself: gloo and NCCL do, what torchrun starts, and servers of its own.
-What listens to the machine itself is left alone, and so are ports that whoever launched it wants
-open. Doesn't know how sockets are fetched, or who is told.
+Owns a thread that looks for such sockets among the processes below this one, and counts refused
+connections. The script opens its sockets itself: gloo and NCCL do, so do programs that torchrun
+starts, and servers of its own. Sockets on loopback stay as they are, and so do ports that the user
+opened for the launch. Doesn't know how to fetch another process's socket, or who reads the report.
 """
 
 import os
@@ -26,29 +26,29 @@ from jupiterd.source_filter.ring_port import RingPort
 from jupiterd.source_filter.socket_table import SocketRow, SocketTable
 
 FIRST_LOOKS_S: Final = 0.01
-"""Between looks after a start, or after a socket has appeared: others follow soon."""
+"""Time between looks, in s, after a start or a new socket: others usually follow soon."""
 
 SLOWER_BY: Final = 0.005
-"""By so much of the time in which nothing has appeared looks are farther apart."""
+"""The time between looks grows to this share of the time without a new socket."""
 
 BEGINNING_S: Final = 10.0
-"""So long looks may cost more than their budget."""
+"""How long looks may exceed their budget, in s, after the last new socket."""
 
 BUDGET: Final = 0.0005
-"""Of one processor's time; waking up costs as much again."""
+"""Share of one processor's time that looks may take; waking up costs as much again."""
 
 LONGEST_LOOK_S: Final = 1.0
 NEWS_S: Final = 2.0
-"""Between looks for who knocked."""
+"""Time between reports of refused connections, in s."""
 
 FASTER_S: Final = 1.0
-"""So long after a socket was closed those who came before are looked for, to be hung up on."""
+"""For this long after a socket was closed, in s, earlier connections of strangers are ended."""
 
 TRIES: Final = 3
-"""After so many looks a socket that no process below has is somebody else's."""
+"""After this many looks that find no process below with it, a socket belongs to another program."""
 
 FAILURES: Final = 3
-"""After so many looks in a row that came to nothing no more are made, and people are told."""
+"""After this many failed looks in a row the thread gives up and tells the user."""
 
 RETRY_S: Final = 0.25
 
@@ -69,13 +69,13 @@ def closed_to_strangers(
     rings: Sequence[RingPort],
     report: Report,
 ) -> Generator[None]:
-    """Around the life of a script whose processes are started by this one.
+    """Close the listening sockets of processes below this one to strangers within the context.
 
     Args:
-        members: the addresses of all machines of the launch; nothing is closed where there are none
-        open_ports: that are left as the script opens them
-        rings: whose strangers are heard of
-        report: called in a thread
+        members: the addresses of all machines of the launch; empty: nothing is closed.
+        open_ports: ports to leave open.
+        rings: MLX ring ports whose refused connections are reported too.
+        report: called in a thread.
     """
     if sys.platform != "linux" or not members:
         yield
@@ -92,7 +92,7 @@ def closed_to_strangers(
 
 
 class ScriptListeners:
-    """The sockets with which processes below this one listen."""
+    """The listening sockets of the processes below this one."""
 
     def __init__(
         self, members: Sequence[str], open_ports: Sequence[PortRange], report: Report
@@ -103,23 +103,24 @@ class ScriptListeners:
         self._report = report
         self._user = os.geteuid()
         self._looked_at: dict[int, int] = {}
-        """Inodes that are left alone, or may be: how often no process below had them."""
+        """Inode of a socket that may not be the script's -> looks that found no process below with
+        it."""
         self._closed: dict[int, SocketRow] = {}
-        """By inode, as they were counted last."""
+        """Inode of a closed socket -> its row when it was last counted."""
         self._tries = 0
         self._strangers: list[str] = []
         self._named: set[int] = set()
         self._appeared_s = time.monotonic()
         self.failures = 0
-        """Looks in a row that came to nothing."""
+        """Failed looks in a row."""
 
     @property
     def quiet_s(self) -> float:
-        """Return for how long no socket has appeared."""
+        """Return the time since the last new socket, in s."""
         return time.monotonic() - self._appeared_s
 
     def look(self, table: SocketTable) -> None:
-        """Close what has appeared; raises OSError where the system doesn't let us."""
+        """Close new sockets; raises OSError if the system doesn't allow it."""
         rows = {row.inode: row for row in table.listening() if row.owner == self._user}
         self._count(rows)
         new = {inode for inode in rows if self._may_be_ours(rows[inode])}
@@ -130,7 +131,7 @@ class ScriptListeners:
         self.failures = 0
 
     def hear(self, rings: Iterable[RingPort]) -> None:
-        """Tell who knocked since the last call."""
+        """Report the connections that were refused since the last call."""
         for ring in rings:
             self._note_strangers(ring.strangers())
         tries, hosts = self._tries, list(dict.fromkeys(self._strangers))[:MAX_HOSTS]
@@ -139,11 +140,11 @@ class ScriptListeners:
             self._report(ConnectionsRefused(tries, hosts))
 
     def say(self, words: str) -> None:
-        """Tell something that people had better know."""
+        """Report a message for the user."""
         self._report(Notice(words))
 
     def _count(self, rows: dict[int, SocketRow]) -> None:
-        """Count who was kept out, and forget what listens no more: inodes are used again."""
+        """Count refused connections; forget closed inodes, as the kernel reuses their numbers."""
         for inode, before in list(self._closed.items()):
             if (row := rows.get(inode)) is None:
                 del self._closed[inode]
@@ -173,7 +174,7 @@ class ScriptListeners:
                 self._looked_at[inode] = self._looked_at.get(inode, 0) + 1
 
     def _name(self, port: int) -> None:
-        """Say that a port is closed which somebody chose: people may want to reach it."""
+        """Tell the user that a port chosen by the script is closed: others may need to reach it."""
         if port in self._named or len(self._named) >= MAX_NOTICES or port in kernels_ports():
             return
         self._named.add(port)
@@ -183,7 +184,7 @@ class ScriptListeners:
         )
 
     def _hang_up(self, table: SocketTable) -> None:
-        """End the connections of strangers who were faster than we."""
+        """End the connections that strangers made before the filter was in place."""
         ports = {row.port for row in self._closed.values()}
         theirs = {
             row.inode: str(row.peer)
@@ -201,9 +202,11 @@ class ScriptListeners:
 
 
 def pause_s(quiet_s: float, cost_s: float) -> float:
-    """Return how long to wait until the next look.
+    """Return how long to wait until the next look, in s.
 
-    quiet_s: since when nothing has appeared; cost_s: processor time of the last look
+    Args:
+        quiet_s: time since the last new socket.
+        cost_s: processor time of the last look.
     """
     wished_s = max(FIRST_LOOKS_S, SLOWER_BY * quiet_s)
     if quiet_s > BEGINNING_S:
@@ -212,7 +215,7 @@ def pause_s(quiet_s: float, cost_s: float) -> float:
 
 
 def kernels_ports() -> PortRange:
-    """Return the ports that the kernel chooses from where nobody names one."""
+    """Return the ports from which the kernel chooses if a program names none."""
     try:
         first, last = map(int, _CHOSEN_BY_KERNEL.read_text(encoding="ascii").split())
         return PortRange(first, last)
@@ -227,7 +230,7 @@ def _watch(doors: ScriptListeners, rings: Sequence[RingPort], is_over: threading
             program_for(doors.members)
             with closing(SocketTable()) as table:
                 _look_until(is_over, doors, rings, table)
-        except Exception as error:  # noqa: BLE001 - psutil's and struct's too: people are told
+        except Exception as error:  # noqa: BLE001 - psutil's and struct's too: the user is told
             doors.failures += 1
             why = str(error)
         if is_over.wait(RETRY_S):

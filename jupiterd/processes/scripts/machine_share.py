@@ -1,15 +1,15 @@
-"""One machine's part of a launched script, as it lies on disk while it runs and for a while after.
+"""One machine's part of a launched script on disk, while it runs and for a while after.
 
-Owns the names in its folder, who keeps it, and what its keeper is told. Doesn't know how the ranks
-run (`keeper`), or who asks for them. The folder outlives every daemon, so one that starts again
-finds what runs.
+Owns the files in its folder, the lock, and the commands to its keeper. Doesn't know how the ranks
+run (`script_supervisor`), or who asks for them. The folder outlives every daemon, so that a daemon
+that starts again finds the running part.
 
-    part.json     whose it is, and what runs
-    lock          held by the keeper for as long as it lives
-    commands      a pipe with a name: lines for the keeper
-    events.*      what the ranks print and how they end (`event_log`)
+    part.json     who ordered it, and what runs
+    lock          held by the keeper as long as it lives
+    commands      a named pipe: lines for the keeper
+    events.*      the ranks' output and ends (`event_log`)
     over.json     how it ended
-    keeper.log    what the keeper itself has to complain of
+    keeper.log    the keeper's own errors
 """
 
 import contextlib
@@ -28,13 +28,14 @@ from jupiterd.processes.scripts.event_log import EventReader, segments
 from jupiterd.processes.scripts.events import Over
 
 PARTS: Final = Path("scripts")
-"""Inside the state folder: a folder for each part that runs here for another machine."""
+"""Folder inside the state folder; it has a folder for each part that runs here."""
 
 ID: Final = re.compile(r"[a-z0-9]{1,16}(\.[0-9]{1,6})?")
 
 MOST_ENDED: Final = 16
 ENDED_TTL_S: Final = 24 * 3600.0
-"""So many parts that have ended are kept, and for so long: their output can still be asked for."""
+"""At most `MOST_ENDED` ended parts are kept, for this long in s, so that users can read their
+output."""
 
 _DESCRIPTION: Final = "part.json"
 _LOCK: Final = "lock"
@@ -45,7 +46,7 @@ KEEPER_LOG: Final = "keeper.log"
 
 @dataclass(frozen=True)
 class ShareDescription:
-    """What is told of a part without asking its keeper."""
+    """A description of a part that needs no answer from its keeper."""
 
     owner: str
     """The node that ordered it."""
@@ -58,24 +59,24 @@ class ShareDescription:
 
 
 class MachineShare:
-    """A part's folder; it may run, or have ended."""
+    """A part's folder; the part may be running or have ended."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @property
     def id(self) -> str:
-        """Return the id of the order that it carries out."""
+        """Return the id of its order."""
         return self.folder.name
 
     @property
     def is_alive(self) -> bool:
-        """Say whether its keeper lives."""
+        """Return whether its keeper lives."""
         return is_locked(self.folder / _LOCK)
 
     @property
     def over(self) -> Over | None:
-        """Return how it ended; None where it hasn't, or its keeper was killed."""
+        """Return how it ended; None if it hasn't, or its keeper was killed."""
         try:
             reason, code, hint = json.loads((self.folder / _OVER).read_bytes())
             return Over(str(reason), str(code), str(hint))
@@ -83,13 +84,13 @@ class MachineShare:
             return self._last_event()
 
     def write_over(self, over: Over) -> None:
-        """Write down how it ended, where it is found without reading all that was printed."""
+        """Write how it ended, so that a reader needn't search the whole log."""
         with contextlib.suppress(OSError):
             text = json.dumps([over.reason, over.code, over.hint])
             (self.folder / _OVER).write_text(text, encoding="utf-8")
 
     def _last_event(self) -> Over | None:
-        """Return the end that the log tells, where nothing else does: it is in the last segment."""
+        """Return the `Over` event of the log's last segment, if over.json is missing."""
         reader, found = EventReader(self.folder, max(segments(self.folder), default=0)), None
         before = -1
         while reader.offset != before:
@@ -99,10 +100,10 @@ class MachineShare:
         return found
 
     def make(self, description: ShareDescription) -> None:
-        """Make the folder and what is in it before the keeper starts.
+        """Create the folder and its files before the keeper starts.
 
         Raises:
-            FileExistsError: it is there already.
+            FileExistsError: the folder exists already.
         """
         self.folder.mkdir(mode=0o700, parents=True)
         text = json.dumps(asdict(description))
@@ -110,24 +111,24 @@ class MachineShare:
         os.mkfifo(self.folder / _COMMANDS, 0o600)
 
     def describe(self) -> ShareDescription | None:
-        """Return what is told of it; None where that can't be read."""
+        """Return its description; None if it can't be read."""
         try:
             return _description(json.loads((self.folder / _DESCRIPTION).read_bytes()))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def lock(self) -> int:
-        """Take the lock, for the keeper; return its descriptor, which holds it until closed."""
+        """Take the lock, for the keeper; return the descriptor that holds it until closed."""
         return take_lock(self.folder / _LOCK)
 
     def open_commands(self) -> int:
-        """Return where the keeper reads what it is told; held for writing too, so it never ends."""
+        """Open the keeper's end of the pipe; it is open for writing too, so that it never ends."""
         return os.open(self.folder / _COMMANDS, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def send(self, *words: object) -> None:
-        """Tell the keeper something, if it lives."""
+        """Send a command to the keeper, if it lives."""
         line = " ".join(map(str, words)).encode() + b"\n"
-        with contextlib.suppress(OSError):  # nobody reads, or has not read for long
+        with contextlib.suppress(OSError):  # no reader, or the pipe is full
             path = self.folder / _COMMANDS
             pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
@@ -137,12 +138,12 @@ class MachineShare:
                 os.close(pipe)
 
     def remove(self) -> None:
-        """Throw it away."""
+        """Delete the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def parts_in(state_dir: Path) -> list[MachineShare]:
-    """Return the parts of a state folder, the last one that began first."""
+    """Return the parts in a state folder, the newest first."""
     with contextlib.suppress(OSError):
         folders = [f for f in (state_dir / PARTS).iterdir() if ID.fullmatch(f.name)]
         return [MachineShare(f) for f in sorted(folders, key=_changed, reverse=True)]
@@ -150,7 +151,7 @@ def parts_in(state_dir: Path) -> list[MachineShare]:
 
 
 def forget_old(parts: Iterable[MachineShare], now_s: float) -> None:
-    """Throw away what has ended, but for the last few of the last day."""
+    """Delete ended parts beyond `MOST_ENDED` or older than `ENDED_TTL_S`."""
     ended = [part for part in parts if not part.is_alive]
     for number, part in enumerate(ended):
         if number >= MOST_ENDED or now_s - _changed(part.folder) > ENDED_TTL_S:
@@ -158,9 +159,9 @@ def forget_old(parts: Iterable[MachineShare], now_s: float) -> None:
 
 
 def is_locked(path: Path) -> bool:
-    """Say whether somebody holds the lock; no file counts as no lock.
+    """Return whether a process holds the lock; False if the file doesn't exist.
 
-    One that another user made, and we may not look at, counts as held: nothing is ended by guess.
+    A file of another user that we may not read counts as locked, so that nothing is ended by guess.
     """
     try:
         lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -178,7 +179,7 @@ def is_locked(path: Path) -> bool:
 
 
 def take_lock(path: Path) -> int:
-    """Hold a lock until the descriptor that is returned is closed, or the process ends."""
+    """Take a lock; closing the returned descriptor, or the process's end, releases it."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     return lock

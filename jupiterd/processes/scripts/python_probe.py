@@ -1,6 +1,7 @@
-"""What a Python is that is to run somebody's script: its version, and that of its frameworks.
+"""Finds the versions of a Python and of its frameworks before it runs a user's script.
 
-Owns asking it, as a process of its own; nothing is imported there. Doesn't know who wants to know.
+Owns the question, which it asks in a process of its own without importing the frameworks. Doesn't
+know who needs the answer.
 """
 
 import json
@@ -29,16 +30,16 @@ print(json.dumps({{"version": sys.version.split()[0], "packages": found}}))
 
 @dataclass(frozen=True)
 class PythonVersion:
-    """A Python, as it describes itself."""
+    """The versions that a Python reports."""
 
     version: str
-    """Empty where it doesn't say."""
+    """Empty if it doesn't answer."""
     packages: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Framework -> its version, where it is installed."""
+    """Framework -> its version, if it is installed."""
 
 
 def python_version(program: str) -> PythonVersion:
-    """Ask a Python what it is; nothing where it doesn't answer. Takes some 50 ms."""
+    """Ask a Python for its versions; empty if it doesn't answer. Takes about 50 ms."""
     try:
         said = subprocess.run(
             [program, "-c", _ASK], capture_output=True, timeout=TIMEOUT_S, check=True, cwd="/"
@@ -53,5 +54,5 @@ def python_version(program: str) -> PythonVersion:
 
 
 def is_python(program: str) -> bool:
-    """Say whether a program is a Python, by its name."""
+    """Return whether a program is a Python, judging by its name."""
     return Path(program).name.startswith("python")

@@ -1,6 +1,6 @@
-"""The name of a launch's run, which its tries have in common.
+"""The name of a launch's run, which all its attempts share.
 
-Pure. An order's id is that name, a dot and the number of the try.
+Pure. An order's id is that name, a dot and the number of the attempt.
 """
 
 
@@ -10,5 +10,5 @@ def run_name(order_id: str) -> str:
 
 
 def folder_of_run(folders: str, order_id: str) -> str:
-    """Return where a run works in a folder of its own, below the machine's folder of all such."""
+    """Return the working folder of a run, below the machine's folder for such folders."""
     return f"{folders}/{run_name(order_id)}"

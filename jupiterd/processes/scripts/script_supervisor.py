@@ -1,12 +1,12 @@
-"""Keeps one machine's part of a script alive, whatever becomes of the daemon that started it.
+"""Keeps one machine's part of a script running, whatever happens to the daemon that started it.
 
-Owns the ranks and the store of one order, from their start to their end, and writes what is heard
-of them. Doesn't know who reads that, or the ranks of other machines. It is a process of its own, in
-a session of its own; nothing but its folder connects it with a daemon.
+Owns the ranks and the store of one order, from start to end, and writes their events. Doesn't know
+who reads them, or the ranks of other machines. It is a process of its own in its own session; only
+its folder connects it with a daemon.
 
-It is told lines over the folder's pipe: `signal N`, `window ROWS COLUMNS`, `end`, and `asked`
-whenever somebody who launched it asks for it. Where nobody has for the order's time, it ends the
-ranks: whoever launched them is gone, or is cut off and ends its own.
+It reads lines from the folder's pipe: `signal N`, `window ROWS COLUMNS`, `end`, and `asked`
+whenever the launch asks for the part. If none comes for the order's `cut_timeout_s` and
+`RECONNECT_S`, it ends the ranks: the launch is gone, or is cut off and ends its own ranks.
 
 A daemon starts it by `daemon.scripts.supervisor_process`.
 """
@@ -31,17 +31,17 @@ from jupiterd.processes.scripts.machine_share import MachineShare
 
 MAX_COMMAND_BYTES: Final = 4096
 RECONNECT_S: Final = 15.0
-"""How much longer than the cut itself a part is waited for: until a connection stands again."""
+"""How much longer than `cut_timeout_s` the part waits, in s, until a connection is made again."""
 
 END_NOTICE_S: Final = 0.5
-"""Between telling that the ranks are ended and doing it: those elsewhere fail by it, and whoever
-launched them is to know why by then."""
+"""Time between the `Ending` event and the end of the ranks, in s: ranks elsewhere fail because of
+it, and the launch must know the reason by then."""
 
 CANT_START_HINT: Final = "free what that machine lacks (its disk, /tmp, processes), then try again"
 
 
 class ScriptSupervisor:
-    """Keeps the ranks of one order; `keep` does it."""
+    """Keeps the ranks of one order; call `keep`."""
 
     def __init__(self, part: MachineShare, order: ScriptOrder) -> None:
         self._part = part
@@ -54,7 +54,7 @@ class ScriptSupervisor:
         self._lease: asyncio.TimerHandle | None = None
 
     async def keep(self) -> None:
-        """Start the ranks, write what is heard of them, and end when all have ended."""
+        """Start the ranks, write their events, and return when all have ended."""
         loop = asyncio.get_running_loop()
         commands = self._part.open_commands()
         loop.add_reader(commands, self._hear, commands)
@@ -104,7 +104,7 @@ class ScriptSupervisor:
                 pass
 
     def _renew_lease(self) -> None:
-        """Go on for another while."""
+        """Restart the time after which the ranks end."""
         if self._lease is not None:
             self._lease.cancel()
         after_s = self._order.cut_timeout_s
@@ -126,7 +126,7 @@ class ScriptSupervisor:
 
 
 def order_to_json(order: ScriptOrder) -> bytes:
-    """Return an order as a keeper reads it."""
+    """Return an order as JSON, for a supervisor to read."""
     return json.dumps(asdict(order)).encode()
 
 
@@ -141,9 +141,9 @@ def order_from_json(text: bytes) -> ScriptOrder:
 
 
 def main(folder: Path) -> None:
-    """Take up the part of a folder, and keep it until its end in a process that is nobody's child.
+    """Run the part in this folder to its end, in a process whose parent has exited.
 
-    Whoever started us waits for our own end alone: the part is kept from then on.
+    The caller waits only until this process exits: from then on the new process keeps the part.
     """
     part = MachineShare(folder)
     lock = part.lock()

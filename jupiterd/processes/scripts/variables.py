@@ -1,7 +1,7 @@
-"""Variables of the environment that change what a training script does.
+"""Environment variables that change what a training script does.
 
-Owns which those are, and how they differ between machines. Pure. What may be a secret is none of
-them: they are told to other machines, and shown.
+Owns the list of their names, and the comparison between machines. Pure. It leaves out whatever may
+be a secret: these variables are sent to other machines and shown.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,11 +26,11 @@ _BEGINNINGS: Final = (
 _SECRET: Final = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
 
 _PARALLEL: Final = "TOKENIZERS_PARALLELISM"
-"""A secret by its letters alone."""
+"""Its name contains TOKEN, but it is no secret."""
 
 
 def telling(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what of an environment matters and may be told."""
+    """Return the variables of an environment that matter and aren't secret."""
     found = {
         name: value[:MAX_VALUE_CHARACTERS]
         for name, value in sorted(environment.items())
@@ -42,11 +42,11 @@ def telling(environment: Mapping[str, str]) -> dict[str, str]:
 def differences(
     by_machine: Mapping[str, Mapping[str, str]], without: Collection[str] = ()
 ) -> list[str]:
-    """Say of each variable that isn't the same on all machines what it is on each.
+    """Return a line for each variable that differs between machines, with its values.
 
     Args:
-        by_machine: name of the machine -> what matters there, as `telling` has it.
-        without: names that are set alike for all, or for each machine.
+        by_machine: machine's name -> its variables, from `telling`.
+        without: names to leave out, since the launch sets them.
     """
     names = sorted({name for variables in by_machine.values() for name in variables} - set(without))
     lines: list[str] = []

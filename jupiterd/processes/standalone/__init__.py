@@ -1,1 +1,1 @@
-"""Programs of a few lines that a bare Python runs by their path; nobody imports them."""
+"""Short programs that a bare Python runs by their path; no module imports them."""

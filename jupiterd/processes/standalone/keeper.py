@@ -1,11 +1,11 @@
-"""Stands between Jupiter and one process of somebody's script, and leaves nothing of it behind.
+"""Runs one process of a user's script and makes sure that nothing of it is left behind.
 
-Owns the script's life: it runs in this process's group, gets the signals that are sent to the
-group, and ends when whoever started the keeper is gone, however it went. Its status becomes the
-keeper's. Doesn't know what runs.
+Owns the script's life: the script runs in this process's group, gets the signals that are sent to
+the group, and ends when the process that started the keeper is gone, for whatever reason. The
+keeper exits with the script's status. Doesn't know what runs.
 
-The standard input is the lifeline: it is never written to, and closed when the starter is gone.
-On Linux the script is killed by the system where the keeper itself is killed.
+Standard input is the lifeline: the starter never writes to it, and the system closes it when the
+starter is gone. On Linux the system kills the script if the keeper itself is killed.
 """
 
 import ctypes
@@ -17,16 +17,16 @@ import threading
 from types import FrameType
 
 GRACE_S = 5.0
-"""Between SIGTERM and SIGKILL, where the starter is gone."""
+"""Time between SIGTERM and SIGKILL, in s, once the starter is gone."""
 
 CANT_RUN = 127
-"""The status that shells give to a program that isn't there."""
+"""The exit status of shells for a program that doesn't exist."""
 
 _PR_SET_PDEATHSIG = 1
 
 
 def main(argv: list[str]) -> int:
-    """Run a program to its end; return its status, 128 and the signal's number where it was one."""
+    """Run a program to its end; return its status, 128 plus the signal's number if one ended it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, _leave_it_to_the_script)
@@ -43,13 +43,13 @@ def main(argv: list[str]) -> int:
     is_orphan = threading.Event()
     threading.Thread(target=_outlive_nobody, args=(is_orphan,), daemon=True).start()
     status = script.wait()
-    if is_orphan.is_set():  # nobody is left to end what the script has started
+    if is_orphan.is_set():  # no other process would end the script's children
         os.killpg(0, signal.SIGKILL)
     return status if status >= 0 else 128 - status
 
 
 def _leave_it_to_the_script(_number: int, _frame: FrameType | None) -> None:
-    """Take a signal and go on; a handler, since what is ignored would be ignored there too."""
+    """Do nothing. It is a handler, since the script would inherit an ignored signal."""
 
 
 def _die_with_the_keeper() -> None:
@@ -58,7 +58,7 @@ def _die_with_the_keeper() -> None:
 
 
 def _outlive_nobody(is_orphan: threading.Event) -> None:
-    """Wait for the starter's end, then end the whole group, this process included."""
+    """Wait until the starter is gone, then end the whole group, this process included."""
     while os.read(0, 1):
         pass
     is_orphan.set()

@@ -1,1 +1,1 @@
-"""Finding peers, proving who they are, and speaking with them."""
+"""Finds peers, proves their identity, and exchanges messages with them."""

@@ -209,8 +209,8 @@ class MdnsDiscovery:
             return []
         if not known or not info.port or not self._is_of_our_scope(info):
             return []
-        # A link-local address is announced on every link of its machine, and zeroconf keeps the
-        # scope of one of them, which may be the wrong one.
+        # A machine announces its link-local addresses on every link, and zeroconf keeps the scope
+        # of one link only, which may be the wrong one.
         hosts = [without_scope(host) for host in info.parsed_scoped_addresses()]
         found = [seen for host in hosts for seen in seen_from_here(Address(host, info.port))]
         self._note_heard(self._zeroconf.zeroconf, name, found)

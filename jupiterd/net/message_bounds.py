@@ -49,7 +49,7 @@ def out_of_bounds(message: Message) -> str:
     return ""
 
 
-def _is_sound(kind: int, value: Any, name: str) -> bool:  # noqa: ANN401 - as protobuf has it
+def _is_sound(kind: int, value: Any, name: str) -> bool:  # noqa: ANN401 - protobuf's own type
     if kind in _WHOLE:
         return is_count(value)
     if kind in _REAL:

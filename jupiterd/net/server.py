@@ -29,7 +29,7 @@ SERVER_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     # A page of the ledger has 1 MiB plus one entry; `call_guard` allows strangers less.
     ("grpc.max_receive_message_length", 2 << 20),
     ("grpc.max_concurrent_streams", 100),
-    ("grpc.max_metadata_size", 8 << 10),  # ours is a few hundred bytes
+    ("grpc.max_metadata_size", 8 << 10),  # our metadata takes a few hundred bytes
     # A client has 5 s for the TLS handshake; gRPC's default is 120 s.
     ("grpc.server_handshake_timeout_ms", 5_000),
     # 63 other nodes hold three connections each; the rest is for nodes that change their address

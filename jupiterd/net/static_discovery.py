@@ -23,7 +23,7 @@ UNKNOWN = "no machine of this name is known here; it is looked up again every fe
 
 
 class StaticDiscovery:
-    """Yields the same addresses again and again."""
+    """Repeats the same addresses until closed."""
 
     def __init__(self, addresses: Sequence[Address], interval_s: float = REPEAT_INTERVAL_S) -> None:
         self._addresses = tuple(addresses)
@@ -51,7 +51,7 @@ class StaticDiscovery:
         return frozenset(address for found in self.meanings.values() for address in found)
 
     async def _looked_up(self, address: Address) -> list[Address]:
-        """Resolve an address; log a warning the first time its name is unknown."""
+        """Resolve an address; log a warning once when its name becomes unknown."""
         found = await _resolved(address)
         if not found and self.meanings.get(address, [address]):
             _log.warning("name_unknown", extra={"peer": str(address), "reason": UNKNOWN})

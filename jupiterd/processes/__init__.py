@@ -1,1 +1,1 @@
-"""Worker processes: their environment, their start, their end."""
+"""Starts worker processes and launched scripts, sets their environment, and ends them."""

@@ -145,7 +145,7 @@ def threads(params: Mapping[str, Any], cores: int) -> int:
 def _mlx_environment(threads: str) -> dict[str, str]:
     environment = {"MLX_ENABLE_TF32": "0"}  # full fp32 precision, as on torch
     if sys.platform != "linux":
-        return environment | {"MLX_METAL_FAST_SYNCH": "0"}  # 1 wedges GPUs until a reboot
+        return environment | {"MLX_METAL_FAST_SYNCH": "0"}  # 1 hangs GPUs until a reboot
     # On a CPU, MLX would compile kernels with g++ if it is installed, into a shared folder.
     environment |= {"MLX_DISABLE_COMPILE": "1"}
     if blas := openblas():

@@ -177,7 +177,7 @@ def event_to_proto(event: ScriptEvent, offset: int = 0) -> script_pb2.ScriptEven
             found.over.CopyFrom(script_pb2.ScriptOver(reason=reason, code=code, hint=hint))
         case Notice(words):
             found.noticed.CopyFrom(script_pb2.ScriptNoticed(words=words))
-        case ConnectionsRefused():  # only for the daemon there, which sums them up
+        case ConnectionsRefused():  # that machine's daemon counts these itself
             pass
     return found
 

@@ -73,4 +73,4 @@ def _state(stat: int) -> str:
         return ""
     return chr(
         content[content.rindex(b")") + 2]
-    )  # a name in brackets may hold anything before that
+    )  # the process name before it may contain anything, even brackets

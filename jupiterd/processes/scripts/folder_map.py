@@ -17,7 +17,7 @@ _HINT = "such as --workdir-map /home/a=/Users/b, or for one machine attic:/home/
 
 @dataclass(frozen=True)
 class Replacement:
-    """One entry."""
+    """One entry: the folder `here` lies at `there` on the other machine."""
 
     here: str
     there: str

@@ -78,7 +78,7 @@ class ScriptSupervisor:
                     events.append(event)
         except JupiterError as error:
             return Over(error.message, error.code, error.hint)
-        except OSError as error:  # no room in /tmp, no process or terminal left
+        except OSError as error:  # /tmp is full, or no process or terminal is left
             said = f"the ranks can't be started: {error}"
             return Over(said, ConflictError.code, CANT_START_HINT)
         return Over(self._reason)

@@ -219,8 +219,8 @@ def true_holder(uuid: str, descriptor: int) -> str:
 def put_aside(uuid: str, folder: Path, suffix: str = _LOCK) -> bool:
     """Remove a file that a process locks without using the GPU; return whether that succeeded.
 
-    Only its owner can remove another user's file from that folder: then the caller goes on without
-    a lock.
+    The folder is sticky, so only the file's owner can remove it; if that fails, the caller goes on
+    without a lock.
     """
     try:
         _path(uuid, folder, suffix).unlink()

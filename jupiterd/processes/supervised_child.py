@@ -64,7 +64,7 @@ class SupervisedChild:
         self._descriptors.append(descriptor)
 
     async def wait(self) -> int:
-        """Wait for its end and return its status, 128 plus the signal's number if signalled.
+        """Wait for its end and return its status; 128 plus a signal's number if that ended it.
 
         Its whole group has been killed by then.
         """

@@ -1,8 +1,8 @@
 """The connections that a listener accepted, each with the task that serves it.
 
-Owns closing them all with the listener. Doesn't know what they carry. It starts the tasks itself:
-asyncio's own task leaves the socket open if it is cancelled before it runs, and logs an error if it
-is cancelled later.
+Owns closing them all with the listener. Doesn't know what they carry. It starts the tasks itself: a
+task of asyncio's own leaves the socket open if it is cancelled before it runs, and logs an error if
+it is cancelled later.
 """
 
 import asyncio

@@ -29,7 +29,7 @@ class Invocation:
 
     @property
     def state_dir(self) -> Path:
-        """Return the state folder of the daemon to talk to."""
+        """Return the state folder of the daemon that the command calls."""
         return state_dir(self.named_state_dir)
 
     def typeable(self, text: str) -> str:

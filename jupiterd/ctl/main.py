@@ -86,7 +86,7 @@ def cli() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Do what the command line says; return the exit status, whatever happens."""
+    """Run the command line; return the exit status, also after an error."""
     invocation = Invocation()
     try:
         result = cli.main(
@@ -103,7 +103,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report(error: Exception, invocation: Invocation) -> int:
-    """Say on standard error what went wrong; return the exit status."""
+    """Print the error to standard error; return the exit status."""
     if isinstance(error, click.Abort):  # Ctrl-C, or a question answered with no
         return ExitCode.INTERRUPTED
     if isinstance(error, click.exceptions.NoArgsIsHelpError):  # such as `jupiterctl cycle`

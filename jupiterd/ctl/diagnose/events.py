@@ -72,7 +72,7 @@ def command(invocation: Invocation, *, follow: bool, lines: int, level: str) -> 
 
 
 def pause(seconds: float) -> None:
-    """Let so long pass; Ctrl-C ends it."""
+    """Sleep for `seconds`; Ctrl-C ends the sleep."""
     Event().wait(seconds)
 
 

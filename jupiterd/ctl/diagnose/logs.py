@@ -93,7 +93,7 @@ def _show_node(
 
 
 def pause(seconds: float) -> None:
-    """Let so long pass; Ctrl-C ends it."""
+    """Sleep for `seconds`; Ctrl-C ends the sleep."""
     Event().wait(seconds)
 
 

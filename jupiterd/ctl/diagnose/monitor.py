@@ -63,7 +63,7 @@ def command(invocation: Invocation, *, interval: float, once: bool) -> None:
 
 
 def pause(seconds: float) -> None:
-    """Let so long pass; Ctrl-C ends it."""
+    """Sleep for `seconds`; Ctrl-C ends the sleep."""
     Event().wait(seconds)
 
 

@@ -42,17 +42,17 @@ class Fetches:
             look(model.folder)
 
     def __bool__(self) -> bool:
-        """Say whether anything is to be fetched."""
+        """Return whether anything is still to be fetched."""
         return bool(self._pending)
 
     @property
     def folders(self) -> list[str]:
-        """Return where the models will be."""
+        """Return the folders that will hold the models."""
         return [str(model.folder) for model, _ in self._pending]
 
     @property
     def missing_bytes(self) -> int:
-        """Return how much is to be fetched."""
+        """Return how many bytes are still to be fetched."""
         return sum(model.missing_bytes for model, _ in self._pending)
 
     def names(self, folder: Path) -> list[str]:
@@ -63,7 +63,7 @@ class Fetches:
         return sorted({*here, *will})
 
     def lines(self) -> list[str]:
-        """Return what would be fetched, as people read it."""
+        """Return lines for people about the files to fetch."""
         return [
             f"would fetch {size(model.missing_bytes)} of {model.listing.name} "
             f"(commit {model.listing.commit[:8]}) from the hub first"

@@ -40,7 +40,7 @@ class KnownLaunch:
 
     @property
     def is_alive(self) -> bool:
-        """Say whether it runs."""
+        """Return whether the launch, or its part on this machine, still runs."""
         holder = self.record or self.part
         return holder is not None and holder.is_alive
 

@@ -76,11 +76,11 @@ class LocalSite:
                     await self._channel.execute(note.VERB, note.to_plain())
 
     async def signal(self, number: int) -> None:
-        """Signal all of them."""
+        """Send a signal to all ranks."""
         self._group.signal(number)
 
     async def resize(self, rows: int, columns: int) -> None:
-        """Give their terminals another size."""
+        """Set the size of the ranks' terminals, in rows and columns."""
         self._group.resize(rows, columns)
 
     def give_up(self) -> None:

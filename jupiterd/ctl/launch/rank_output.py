@@ -66,7 +66,7 @@ class RankOutput:
 
 
 def prefix(rank: int) -> bytes:
-    """Return what stands before each line of a rank."""
+    """Return the prefix of each line of a rank."""
     match rank:
         case events.STORE_RANK:
             return b"[store] "

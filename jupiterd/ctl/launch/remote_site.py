@@ -86,14 +86,14 @@ class RemoteSite:
             await asyncio.sleep(RETRY_S)
 
     async def signal(self, number: int) -> None:
-        """Signal all of them, as soon as they can be reached."""
+        """Send a signal to all ranks as soon as the machine can be reached."""
         if self._running:
             request = ScriptRequest(signal=number)
             self._signalled = (time.monotonic(), request)
             await self._requests.put(request)
 
     async def resize(self, rows: int, columns: int) -> None:
-        """Give their terminals another size."""
+        """Set the size of the ranks' terminals, in rows and columns."""
         await self._requests.put(ScriptRequest(window=window_to_proto((rows, columns))))
 
     def give_up(self) -> None:

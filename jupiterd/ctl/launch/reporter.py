@@ -98,7 +98,7 @@ class LaunchReporter:
                 pass
 
     def notice(self, text: str) -> None:
-        """Write a line that no rank has printed."""
+        """Write a line of the launch itself."""
         if self._events is not None:
             self._events.append(Printed(NOTICE_RANK, is_error=True, data=f"{text}\n".encode()))
         with contextlib.suppress(OSError):

@@ -28,11 +28,11 @@ class Site(Protocol):
         ...
 
     async def signal(self, number: int) -> None:
-        """Signal all of them."""
+        """Send a signal to all ranks."""
         ...
 
     async def resize(self, rows: int, columns: int) -> None:
-        """Give their terminals another size."""
+        """Set the size of the ranks' terminals, in rows and columns."""
         ...
 
     def give_up(self) -> None:

@@ -40,7 +40,7 @@ class WorkingFolder:
 
     @property
     def size_bytes(self) -> int:
-        """Return all files together."""
+        """Return the total size of the files, in bytes."""
         return sum(self.sizes.values())
 
     @property

@@ -12,14 +12,14 @@ _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Duration(click.ParamType[float]):
-    """A length of time; becomes seconds."""
+    """A click parameter type: a length of time, converted to seconds."""
 
     name = "duration"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the seconds."""
+        """Return the length of time in seconds."""
         match = _FORM.fullmatch(str(value))
         if match is None:
             self.fail(f"{value!r} is no length of time such as 90, 30s, 5m or 2h", param, ctx)

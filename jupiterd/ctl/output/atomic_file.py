@@ -14,7 +14,7 @@ from jupiterd.errors import DiskFullError, UsageError
 
 @contextmanager
 def whole_file(path: Path) -> Generator[Path]:
-    """Yield the path of a draft that takes the file's place once the block has ended well.
+    """Yield the path of a draft that replaces the file if the block ends without an error.
 
     Raises:
         UsageError: the file can't be written.

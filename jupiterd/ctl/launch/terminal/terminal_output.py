@@ -92,7 +92,7 @@ class TerminalOutput(RankOutput):
         self._height = len(live)
 
     def _erase(self, and_write: str) -> None:
-        """Take away what may move, so that what is written stands in its place."""
+        """Erase the rows that may still be redrawn, and write the text in their place."""
         up = f"\x1b[{self._height - 1}A" if self._height > 1 else ""
         away = f"\r{up}\x1b[J" if self._height else ""
         self._height = 0

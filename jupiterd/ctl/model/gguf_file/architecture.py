@@ -46,9 +46,9 @@ class Architecture:
     fields: Mapping[str, int | float | str]
     """Keys below the name, such as `context_length`."""
     paired_heads: Callable[[str], int]
-    """Name of a tensor -> the heads whose halves are woven together in it; 0: it lies as it is."""
+    """Name of a tensor -> number of heads whose halves are interleaved; 0: it is unchanged."""
     is_turned: Callable[[str], bool]
-    """Says whether a matrix lies the other way round."""
+    """Returns whether a matrix is transposed."""
     slowed: Sequence[float] = ()
     """By how much each rotary frequency is divided, where llama3 positions say so."""
 

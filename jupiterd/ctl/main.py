@@ -103,7 +103,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report(error: Exception, invocation: Invocation) -> int:
-    """Print the error to standard error; return the exit status."""
+    """Print the error, unless it is an abort or a closed pipe; return the exit status."""
     if isinstance(error, click.Abort):  # Ctrl-C, or a question answered with no
         return ExitCode.INTERRUPTED
     if isinstance(error, click.exceptions.NoArgsIsHelpError):  # such as `jupiterctl cycle`

@@ -20,7 +20,7 @@ from jupiterd.store.sample_lookup import document_ids, stored_samples
 
 JSONL, PARQUET = "jsonl", "parquet"
 ROWS = 10_000
-"""Of one group of a Parquet file; so much is held in memory."""
+"""Rows in one row group of a Parquet file; the export holds one group in memory."""
 
 
 def write_export(exported: Mapping[str, Any], form: str, path: Path) -> int:

@@ -22,7 +22,7 @@ from jupiterd.errors import (
 )
 
 LIMIT_S = 120.0
-"""Importing torch alone may take half a minute on a busy machine."""
+"""Seconds for all checks: the import of torch may take half a minute on a busy machine."""
 
 
 @click.command(cls=GlobalOptionsCommand)

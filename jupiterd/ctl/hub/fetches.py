@@ -18,7 +18,7 @@ from jupiterd.errors import DiskFullError
 from jupiterd.formats import size
 
 SPARE_BYTES: Final = 1 << 30
-"""Left free on each disk: whoever fetches weights wants to write checkpoints, too."""
+"""Bytes that must stay free on each disk, for the checkpoints of a later training."""
 
 SMALL_BYTES: Final = 1 << 20
 """Of a file that comes at once: whether a model is talked to, say, is a question of its plan."""

@@ -11,11 +11,11 @@ from typing import Any, Final, TypeVar
 from jupiterd.ctl.hub.asking import TOO_OFTEN
 
 TIMES: Final = 4
-"""Attempts at the most."""
+"""The highest number of attempts."""
 LONGEST_S: Final = 120.0
-"""Seconds waited in all; where the hub wants more, its error is raised."""
+"""The longest total wait, in seconds; if the hub asks for more, its error is raised."""
 USUAL_S: Final = 10.0
-"""Seconds to wait where it doesn't say how long."""
+"""Seconds to wait if the hub names no time in seconds."""
 
 Answer = TypeVar("Answer")
 

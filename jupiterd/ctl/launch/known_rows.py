@@ -46,7 +46,7 @@ class KnownLaunch:
 
     @property
     def pid(self) -> int:
-        """Return the process that runs the launch; 0 where it was typed elsewhere."""
+        """Return the id of the launch's process; 0 if people typed it on another machine."""
         return self.launch.pid if self.launch is not None else 0
 
     @property

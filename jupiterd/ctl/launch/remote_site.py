@@ -86,7 +86,7 @@ class RemoteSite:
             await asyncio.sleep(RETRY_S)
 
     async def signal(self, number: int) -> None:
-        """Send a signal to all ranks as soon as the machine can be reached."""
+        """Send a signal to the ranks that still run, as soon as the machine can be reached."""
         if self._running:
             request = ScriptRequest(signal=number)
             self._signalled = (time.monotonic(), request)

@@ -23,7 +23,7 @@ from jupiterd.ids import short
 Document = Mapping[str, Any]
 
 MAX_ROWS = 50
-"""So many sources or licences stand in a table; jupiter.json has them all."""
+"""The most rows of a table of sources or licences; jupiter.json has them all."""
 
 _LONGEST_TICKS = re.compile(r"`+")
 _FIRST_POINTS = 12

@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 ROUND_HEADERS = ("ROUND", "SHARDS", "TOKENS", "SAMPLES", "SYNTHETIC", "SOURCES", "LICENCES")
 MAX_SHOWN = 3
-"""So many sources or licences are named in a line of the table."""
+"""The most sources or licences that a line of the table names."""
 
 
 def data_table(document: Row) -> list[str]:

@@ -11,7 +11,7 @@ from jupiterd.ids import short
 
 HEADERS = ("MODEL", "ID", "RUN", "KIND", "VERDICT", "VAL BPB", "TOKENS", "WRITES", "HERE")
 MAX_SHOWN = 4
-"""So many sources, licences or completions are shown; -o json has them all."""
+"""The most sources, licences or completions that are shown; -o json has them all."""
 
 COMPLETION_CHARS = 240
 

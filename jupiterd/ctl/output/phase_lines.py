@@ -13,7 +13,7 @@ from jupiterd.ids import short
 
 HEADERS = ("PHASE", "STATE", "IN", "OUT", "RATE", "TIME LEFT", "DROPPED")
 MOST_REASONS = 4
-"""So many reasons are named; the rest is summed up."""
+"""The most reasons that a line names; it adds up the rest."""
 
 Cycle = Mapping[str, Any]
 Row = Mapping[str, Any]

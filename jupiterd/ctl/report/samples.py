@@ -16,7 +16,7 @@ from jupiterd.store.sample_lookup import find_samples, read_sample, stored_drops
 
 SHOWN = 5
 LOOKED_AT = 5000
-"""So many made samples are looked at."""
+"""The most generated samples that are read to choose some."""
 
 
 @dataclass(frozen=True)

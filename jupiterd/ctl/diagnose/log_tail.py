@@ -22,7 +22,7 @@ class FollowedLog:
         self._begun = b""
 
     def last(self, count: int) -> list[str]:
-        """Return the last so many lines, those of the part before it included; then look on."""
+        """Return the last `count` lines, also of the rotated file; `new` goes on after them."""
         lines = [*self._lines(self._new_bytes())]
         if len(lines) < count:
             with suppress(OSError):  # mostly there is none
@@ -30,13 +30,13 @@ class FollowedLog:
         return lines[-count:] if count else []
 
     def new(self) -> list[str]:
-        """Return what has come since."""
+        """Return the whole lines that were written since the last call."""
         return list(self._lines(self._new_bytes()))
 
     def _new_bytes(self) -> bytes:
-        """Return the bytes written since, after a rotation first the rest of the rotated file.
+        """Return the bytes written since the last call; first the rest of a file rotated meanwhile.
 
-        The file is identified by the inode of what is open: the name may mean another one later.
+        It identifies the file by its inode: after a rotation the same name means another file.
         """
         try:
             with self._path.open("rb") as file:

@@ -35,7 +35,7 @@ class HubName:
 
     @property
     def noun(self) -> str:
-        """Return what people call it."""
+        """Return `data set` or `model`."""
         return "data set" if self.is_data_set else "model"
 
     @property

@@ -49,10 +49,10 @@ class RankOutput:
                 self._line(rank, rest + b"\n", is_error=is_error)
 
     def settle(self) -> None:
-        """Nothing: only whole lines are written."""
+        """Do nothing: this class writes whole lines only."""
 
     def resume(self) -> None:
-        """Nothing, likewise."""
+        """Do nothing, like `settle`."""
 
     def tail(self, rank: int) -> list[str]:
         """Return the last lines of a rank that isn't shown."""

@@ -57,7 +57,7 @@ async def shipped(prepared: Prepared, notify: Callable[[str], None]) -> Prepared
 
 
 def ship_lines(prepared: Prepared) -> Iterator[str]:
-    """Yield what travels where, before it does."""
+    """Yield lines that name the folder, its size, its target machines and the files left out."""
     folder = prepared.wanted.travelling
     others = [plain(place.name) for place in prepared.places if place.node != prepared.own]
     if folder is None or not others:

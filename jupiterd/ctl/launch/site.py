@@ -15,12 +15,12 @@ class Site(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call the machine."""
+        """The machine's name."""
         ...
 
     @property
     def processes(self) -> int:
-        """How many ranks it has."""
+        """The number of ranks on the machine."""
         ...
 
     def events(self) -> AsyncGenerator[ScriptEvent]:

@@ -63,7 +63,7 @@ def asking(name: HubName) -> Generator[None]:
 
 
 def is_no_answer(error: SourceUnreachableError) -> bool:
-    """Say whether an error of `asking` means that the hub didn't answer this machine.
+    """Return whether an error of `asking` means that the hub didn't answer this machine.
 
     Another machine may well reach the hub then. False where the hub answered with an error, or
     where HF_HUB_OFFLINE forbids requests.

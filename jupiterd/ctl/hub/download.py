@@ -91,7 +91,7 @@ def _go_on_with(listing: HubListing, file: HubFile, draft: Path, on_progress: On
 
 
 def _is_at_hub(location: str, url: str) -> bool:
-    """Say whether a file lies at the hub itself: nobody else is shown the token."""
+    """Return whether a file lies at the hub itself: nobody else is shown the token."""
     from urllib.parse import urlsplit
 
     return urlsplit(location).netloc == urlsplit(url).netloc

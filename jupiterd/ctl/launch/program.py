@@ -41,7 +41,7 @@ class CommandLine:
 
     @property
     def is_python(self) -> bool:
-        """Say whether a Python is what is started, and not a program that finds its own."""
+        """Return whether a Python is what is started, and not a program that finds its own."""
         return is_python(self.argv[0])
 
     @property
@@ -76,7 +76,7 @@ class CommandLine:
 
     @property
     def is_bare(self) -> bool:
-        """Say whether it is left open which Python that is."""
+        """Return whether it is left open which Python that is."""
         return self.is_python and "/" not in self.argv[0]
 
 

@@ -30,7 +30,7 @@ class RankOutput:
         self._tails: dict[int, deque[bytes]] = {}
 
     def is_shown(self, rank: int) -> bool:
-        """Say whether this rank's lines are written."""
+        """Return whether this rank's lines are written."""
         return self._shown is None or rank in self._shown
 
     def take(self, rank: int, data: bytes, *, is_error: bool) -> None:

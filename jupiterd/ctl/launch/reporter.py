@@ -33,7 +33,7 @@ class LaunchOutput(Protocol):
     """Shows what ranks print."""
 
     def is_shown(self, rank: int) -> bool:
-        """Say whether this rank's lines are written."""
+        """Return whether this rank's lines are written."""
         ...
 
     def take(self, rank: int, data: bytes, *, is_error: bool) -> None:

@@ -186,7 +186,7 @@ def _ranks_of(sites: Sequence[Site]) -> list[range]:
 
 
 def _is_ignored(number: int) -> bool:
-    """Say whether whoever started us wants a signal to mean nothing, as nohup does of SIGHUP."""
+    """Return whether whoever started us wants a signal to mean nothing, as nohup does of SIGHUP."""
     return number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
 
 

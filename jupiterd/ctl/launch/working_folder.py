@@ -154,7 +154,7 @@ def _is_ignored(path: Path, name: str, root: Path, specs: "dict[Path, GitIgnoreS
 
 
 def _is_never(root: Path, name: str) -> bool:
-    """Say whether nobody wants a file elsewhere: git's own, compiled ones, and environments."""
+    """Return whether nobody wants a file elsewhere: git's own, compiled ones, and environments."""
     parts = PurePosixPath(name).parts
     if not _NEVER.isdisjoint(parts):
         return True

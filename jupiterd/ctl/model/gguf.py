@@ -116,7 +116,7 @@ def _python_of(converter: Path) -> str:
 
 
 def _splits_like_gpt2(folder: Path) -> bool:
-    """Say whether a tokenizer's text is split as GPT-2's is, as that of ours is."""
+    """Return whether a tokenizer's text is split as GPT-2's is, as that of ours is."""
     try:
         said: Any = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
         split: Any = said["pre_tokenizer"] or {}

@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 
 def is_healthy(rows: Sequence[Row]) -> bool:
-    """Say whether every rank has the right sum."""
+    """Return whether every rank has the right sum."""
     return all(row["result"] in FINE for row in rows)
 
 

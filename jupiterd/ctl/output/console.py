@@ -34,17 +34,17 @@ class Console:
 
     @property
     def is_table(self) -> bool:
-        """Say whether people read the output, rather than programs."""
+        """Return whether people read the output, rather than programs."""
         return self.output == "table"
 
     @property
     def can_ask(self) -> bool:
-        """Say whether the output is a terminal at which somebody can answer a question."""
+        """Return whether the output is a terminal at which somebody can answer a question."""
         return self.is_table and _can_ask()
 
     @property
     def can_draw(self) -> bool:
-        """Say whether somebody reads this on a terminal that can show more than ASCII."""
+        """Return whether somebody reads this on a terminal that can show more than ASCII."""
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
         return self.is_table and _is_terminal(sys.stdout) and encoding == "utf8"
 
@@ -120,7 +120,7 @@ class Console:
 
     @property
     def can_pass(self) -> bool:
-        """Say whether somebody sees notices that replace each other."""
+        """Return whether somebody sees notices that replace each other."""
         return self.is_table and _is_terminal(sys.stderr)
 
     def passing_notice(self, text: str) -> None:

@@ -25,5 +25,5 @@ def pause_line(cycle: Cycle) -> str:
 
 
 def waits(cycle: Cycle) -> bool:
-    """Say whether a cycle waits at the end of a phase for somebody's answer."""
+    """Return whether a cycle waits at the end of a phase for somebody's answer."""
     return bool((cycle.get("paused") or {}).get("asks"))

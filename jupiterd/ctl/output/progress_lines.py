@@ -216,7 +216,7 @@ def _goes_on(cycle: Cycle, code: str) -> str:
 
 
 def is_cycle(document: Cycle) -> bool:
-    """Say whether it has rounds and verdicts, as runs without the cycle don't."""
+    """Return whether it has rounds and verdicts, as runs without the cycle don't."""
     return document.get("kind", CYCLE) == CYCLE
 
 

@@ -52,12 +52,12 @@ class Preflight:
 
     @property
     def is_hopeless(self) -> bool:
-        """Say whether it is known already that there can be no verdict."""
+        """Return whether it is known already that there can be no verdict."""
         return is_hopeless(self.survey, self.forecast)
 
     @property
     def _can_be_judged(self) -> bool | None:
-        """Say whether there can be a verdict; None: what was read leaves it open."""
+        """Return whether there can be a verdict; None: what was read leaves it open."""
         if not self.survey.counted:
             return None
         is_open = self.forecast.may_be_judged and not self.forecast.can_be_judged

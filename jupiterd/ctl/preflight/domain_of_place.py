@@ -169,7 +169,7 @@ def _address(url: str) -> Plain:
 
 
 def _is_near(host: str) -> bool:
-    """Say whether a host is of this machine or its network: who names it wants it read."""
+    """Return whether a host is of this machine or its network: who names it wants it read."""
     try:
         found = {str(row[4][0]) for row in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError):  # a name that no host can have, too

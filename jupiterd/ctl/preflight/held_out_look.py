@@ -58,7 +58,7 @@ def nothing_held_out_lines(source: Mapping[str, Any]) -> list[str]:
 
 
 def _has_several(path: Path) -> bool:
-    """Say whether there may be more than one text."""
+    """Return whether there may be more than one text."""
     if path.is_file():
         return path.suffix.lower() not in PLAIN
     below = (each for _, __, names in os.walk(path) for each in names if not each.startswith("."))

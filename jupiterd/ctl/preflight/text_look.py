@@ -39,7 +39,7 @@ def check_that_there_is_text(source: Mapping[str, Any]) -> None:
 
 
 def _has_plain_text(path: Path) -> bool:
-    """Say whether one of the first files is plain text; where rows are JSON, they decide."""
+    """Return whether one of the first files is plain text; where rows are JSON, they decide."""
     files = [path] if path.is_file() else list(islice(_files_below(path), MOST_NAMES))
     if any("json" in file.name.lower() for file in files):
         return False

@@ -88,5 +88,5 @@ def _status(invocation: Invocation) -> Mapping[str, Any]:
 
 
 def _has_others(status: Mapping[str, Any]) -> bool:
-    """Say whether another machine of the cluster could do the work."""
+    """Return whether another machine of the cluster could do the work."""
     return int((status.get("cluster") or {}).get("nodes_alive") or 0) > 1

@@ -61,7 +61,7 @@ class _Tensor:
 
 
 def check_folder(folder: Path, said: Mapping[str, Any]) -> bool:
-    """Say whether a folder holds weights to begin with, all of them in a form that is read.
+    """Return whether a folder holds weights to begin with, all of them in a form that is read.
 
     said: what its config.json says
 

@@ -298,7 +298,7 @@ def goes_on_line(run: object) -> str:
 
 
 def _is_path(data: str) -> bool:
-    """Say whether text is named; the data of a cycle's round is called NAME/1."""
+    """Return whether text is named; the data of a cycle's round is called NAME/1."""
     return path_of(data).exists() or ("/" in data and not is_round_name(data))
 
 

@@ -201,7 +201,7 @@ class _Follower:
                 raise unreachable(self._channel.state_dir)
 
     def _is_over(self, cycle: Document) -> bool:
-        """Say whether nothing follows; a model that was trained elsewhere may be on its way."""
+        """Return whether nothing follows; a model that was trained elsewhere may be on its way."""
         if self._answered is not None and waits(cycle):
             return bool(cycle["paused"]["edit"] > self._answered)
         if cycle.get("state") != "finished" or cycle.get("kind") != "train" or cycle.get("model"):

@@ -37,7 +37,7 @@ class RankRows:
 
     @property
     def is_empty(self) -> bool:
-        """Say whether there is nothing to show."""
+        """Return whether there is nothing to show."""
         return not any(self.rows)
 
     def take(self, data: bytes, *, is_soon: bool) -> list[str]:

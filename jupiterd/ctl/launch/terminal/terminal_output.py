@@ -31,7 +31,7 @@ def terminal_size() -> tuple[int, int]:
 
 
 def can_draw() -> bool:
-    """Say whether our terminal takes sequences that move its cursor."""
+    """Return whether our terminal takes sequences that move its cursor."""
     return os.environ.get("TERM", "dumb") != "dumb"
 
 

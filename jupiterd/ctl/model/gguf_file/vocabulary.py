@@ -166,7 +166,7 @@ def _steps(step: Said | None) -> Iterator[Said]:
 
 
 def _begins_with_space(tokenizer: Said) -> bool:
-    """Say whether a text is cut as if a space stood before it."""
+    """Return whether a text is cut as if a space stood before it."""
     steps = [*_steps(tokenizer.get("normalizer")), *_steps(tokenizer.get("pre_tokenizer"))]
     return any(
         (step.get("type") == "Prepend" and step.get("prepend") == _SPACE)
@@ -176,7 +176,7 @@ def _begins_with_space(tokenizer: Said) -> bool:
 
 
 def adds_bos(tokenizer: Said, config: Said) -> bool:
-    """Say whether a text is given to the model with the token that begins one."""
+    """Return whether a text is given to the model with the token that begins one."""
     if (said := config.get("add_bos_token")) is not None:
         return bool(said)
     begin = token_text(config.get("bos_token"))

@@ -50,14 +50,15 @@ settings.load_profile("jupiter")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup
+        # Programs under test, and the fork server that they come from, would inherit that, and take
+        # it as a wish; of a function they don't.
+        signal.signal(signal.SIGHUP, lambda *_: None)
     if config.getoption("numprocesses", None):  # this is the one that the others are started by
         share_among_workers(config)
     elif TOKENS_VARIABLE in os.environ:
         tokens = config.stash[TOKENS] = CoreTokens(Path(os.environ[TOKENS_VARIABLE]), cores())
         config.add_cleanup(tokens.close)
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup
-        # Programs under test would inherit that, and take it as a wish; of a function they don't.
-        signal.signal(signal.SIGHUP, lambda *_: None)
     # Or pytest-asyncio asks for "the current loop", gets one made for it, and never closes it:
     # a warning at the very end of the run, which counts as an error.
     asyncio.set_event_loop(None)

@@ -73,9 +73,8 @@ class AttemptEnd:
             last = await latest(
                 self._term, self._reach, saved, self._end_step(saved) if is_joined else 0
             )
-            if (
-                saves_last_step
-            ):  # one that was cut off may have recorded meanwhile what it alone holds
+            if saves_last_step:
+                # One that was cut off may have recorded meanwhile what it alone holds.
                 await self._lineage.look(gang_plan)
             facts = self._lineage.facts_of(last, gang_plan, self._trained_round.plan)
             if self._lineage.is_trained_in(gang_plan.attempt) or any(

@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup
         # Programs under test, and the fork server that they come from, would inherit that, and take
         # it as a wish; of a function they don't.
-        signal.signal(signal.SIGHUP, lambda *_: None)
+        signal.signal(signal.SIGHUP, pass_over)
     if config.getoption("numprocesses", None):  # this is the one that the others are started by
         share_among_workers(config)
     elif TOKENS_VARIABLE in os.environ:
@@ -62,6 +62,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # Or pytest-asyncio asks for "the current loop", gets one made for it, and never closes it:
     # a warning at the very end of the run, which counts as an error.
     asyncio.set_event_loop(None)
+
+
+def pass_over(_number: int, _frame: object) -> None:
+    """Handle a signal by doing nothing."""
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -193,6 +197,18 @@ def pytest_make_parametrize_id(val: object) -> str | None:
         data = val.encode("utf-8", "surrogatepass") if isinstance(val, str) else val
         return f"{type(val).__name__}-{len(data)}-{crc32(data):08x}"
     return None
+
+
+@pytest.fixture(autouse=True)
+def seeded_libraries(request: pytest.FixtureRequest) -> None:
+    """Let what a test draws from its libraries depend on its name alone, not on tests before it."""
+    seed = crc32(request.node.nodeid.encode())
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed(seed)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.default_generator.manual_seed(seed)
+    if (mlx := sys.modules.get("mlx.core")) is not None:
+        mlx.random.seed(seed)
 
 
 @pytest.fixture

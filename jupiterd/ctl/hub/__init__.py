@@ -1,1 +1,1 @@
-"""Models of the Hugging Face hub: found, looked at, and fetched into this machine's cache."""
+"""Models of the Hugging Face hub: look-up, checks, and download into this machine's cache."""

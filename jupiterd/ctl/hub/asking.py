@@ -1,7 +1,7 @@
 """Exceptions of the Hugging Face hub's library, translated into JupiterErrors with hints.
 
-Owns the messages. Doesn't know what was requested. The library's HTTP client has another name in
-each of its versions, so its exceptions are recognised by their attributes.
+Owns the messages. Doesn't know what was requested. The library's versions use different HTTP
+clients, so this module recognises HTTP errors by their attributes, not by their classes.
 """
 
 from collections.abc import Generator
@@ -25,12 +25,12 @@ _DENIED = frozenset({401, 403})
 
 
 def check_library() -> None:
-    """Load the library, which owns caches and tokens, and stop it from writing to the terminal.
+    """Load the hub's library and turn off its progress bars and log messages.
 
-    A mirror that is reached without encryption gets no token.
+    Sends no token to a mirror whose connection isn't encrypted.
 
     Raises:
-        MissingExtraError: it isn't installed.
+        MissingExtraError: the library isn't installed.
     """
     try:
         from huggingface_hub import constants
@@ -45,13 +45,13 @@ def check_library() -> None:
 
 @contextmanager
 def asking(name: HubName) -> Generator[None]:
-    """Translate the library's exceptions while it requests from the hub, or writes to its cache.
+    """Translate the exceptions that the library raises in the block into JupiterErrors.
 
     Raises:
-        NotFoundError: there is neither such a folder here, nor such a model, data set or revision.
-        RefusedError: it isn't public, or the token has no access.
+        NotFoundError: the hub has no such model, data set or revision.
+        RefusedError: it isn't public, the token has no access, or the hub has disabled it.
         SourceUnreachableError: the hub can't be reached, or HF_HUB_OFFLINE forbids it.
-        DiskFullError: there is no room for it.
+        DiskFullError: the disk of the cache is full.
         UsageError: the cache can't be written.
     """
     try:
@@ -65,8 +65,8 @@ def asking(name: HubName) -> Generator[None]:
 def is_no_answer(error: SourceUnreachableError) -> bool:
     """Return whether an error of `asking` means that the hub didn't answer this machine.
 
-    Another machine may well reach the hub then. False where the hub answered with an error, or
-    where HF_HUB_OFFLINE forbids requests.
+    Another machine may be able to reach the hub then. False if the hub answered with an error, or
+    if HF_HUB_OFFLINE forbids requests.
     """
     from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
 
@@ -89,7 +89,7 @@ def _translated(name: HubName, error: Exception) -> JupiterError:
     if isinstance(error, LocalEntryNotFoundError) and isinstance(cause, Exception):
         return _translated(name, cause)
     for kind, error_of in (
-        (GatedRepoError, _gated),  # one of those that aren't found
+        (GatedRepoError, _gated),  # a subclass of RepositoryNotFoundError: it comes first
         (RepositoryNotFoundError, _unknown),
         (RevisionNotFoundError, _without_revision),
         (DisabledRepoError, _closed),
@@ -105,7 +105,7 @@ def _look_it_up(name: HubName) -> str:
 
 
 def _offline(name: HubName) -> SourceUnreachableError:
-    """Return the error where HF_HUB_OFFLINE is set and the cache hasn't all of a model."""
+    """Return the error for HF_HUB_OFFLINE, if the cache doesn't hold the whole model."""
     if name.is_data_set:
         return SourceUnreachableError(
             f"HF_HUB_OFFLINE forbids to ask the hub for the data set {name}",
@@ -156,7 +156,7 @@ def _has_token() -> bool:
 
 
 def _by_status(name: HubName, error: Exception) -> JupiterError | None:
-    """Return the error of an HTTP status for which the library has no exception; else None."""
+    """Return the error for an HTTP status without a library exception; None: there is no status."""
     response = getattr(error, "response", None)
     status = int(getattr(response, "status_code", 0))
     if status == TOO_OFTEN:

@@ -1,6 +1,7 @@
-"""Whether the hub has a data set, and gives us access: checked before work on it is requested.
+"""The check that the hub has a data set and gives us access, made before work is requested.
 
-Owns that one request. Doesn't know its subsets, splits or rows, which the work finds out.
+Owns that one request. Doesn't check subsets, splits or rows: the worker that prepares the data
+does.
 """
 
 from collections.abc import Callable
@@ -14,10 +15,10 @@ from jupiterd.errors import MissingExtraError, SourceUnreachableError
 
 
 def check_data_set(repository: str, are_others_here: Callable[[], bool]) -> None:
-    """Check a data set of the hub; do nothing where the hub's library isn't installed here.
+    """Check a data set of the hub; do nothing if the hub's library isn't installed here.
 
-    Where this machine can't reach the hub and others are in the cluster, that is only a notice: the
-    machine that does the work checks again, and the work moves on from one that can't reach it.
+    If this machine can't reach the hub and the cluster has other machines, print only a notice: the
+    machine that does the work checks again, and a machine that can't reach the hub passes it on.
 
     Raises:
         JupiterError: there is no such data set, we have no access, or the hub can't be reached.

@@ -1,8 +1,9 @@
-"""The download of one file of the hub into the library's cache; it is resumed, and checked.
+"""The download of one file of the hub into the library's cache, resumed and checked by its hash.
 
-Owns that file's draft, and comparing its hash with the hub's. Requests, redirects, tokens and
-retries are the library's, and so is the cache: any other program finds the file there. The library
-restarts an interrupted download from its beginning, so the draft is ours.
+Owns the partial file, and the comparison of its hash with the hub's. The library makes requests,
+follows redirects, sends tokens and retries; the cache is the library's too, so other programs find
+the file there. The library restarts an interrupted download from its beginning, so this module
+writes the partial file itself.
 """
 
 import hashlib
@@ -15,15 +16,15 @@ from jupiterd.ctl.hub.listing import HubFile, HubListing
 from jupiterd.errors import CorruptArtifactError
 
 OnProgress = Callable[[int], None]
-"""Gets the number of bytes of a file that are here by now."""
+"""Gets the number of bytes of the file that were downloaded so far."""
 
 _CHUNK_BYTES: Final = 1 << 20
 _DRAFT: Final = ".incomplete"
-"""As the library's own drafts were called when it went on with them; `hf cache prune` knows it."""
+"""The suffix of partial files in older versions of the library; `hf cache prune` deletes them."""
 
 
 def draft_of(file: HubFile, folder: Path) -> Path:
-    """Return where a large file is written until it is whole; folder: the model's snapshot."""
+    """Return the path of a large file's partial download; folder: the model's snapshot."""
     return folder.parent.parent / "blobs" / f"{file.sha256}{_DRAFT}"
 
 
@@ -31,7 +32,7 @@ def download(listing: HubListing, file: HubFile, folder: Path, on_progress: OnPr
     """Download a file into the cache, where `folder` is the model's snapshot of this commit.
 
     Raises:
-        CorruptArtifactError: its hash isn't the hub's; it is deleted.
+        CorruptArtifactError: a large file's hash isn't the hub's; the file is deleted.
         JupiterError: see `asking`.
     """
     with asking(listing.name):
@@ -42,7 +43,7 @@ def download(listing: HubListing, file: HubFile, folder: Path, on_progress: OnPr
 
 
 def _link(listing: HubListing, file: HubFile) -> None:
-    """Have the library link the file into the snapshot; it fetches what isn't in its cache."""
+    """Have the library link the file into the snapshot; it downloads files that the cache lacks."""
     from huggingface_hub import hf_hub_download
 
     fetch: Any = hf_hub_download
@@ -50,17 +51,17 @@ def _link(listing: HubListing, file: HubFile) -> None:
 
 
 def _bring_blob(listing: HubListing, file: HubFile, draft: Path, on_progress: OnProgress) -> None:
-    """Write the blob of a large file, unless it is there, or another process downloads it."""
+    """Download the blob of a large file unless it is there or another process downloads it."""
     from huggingface_hub.constants import MAX_HTTP_DOWNLOAD_SIZE
     from huggingface_hub.utils import WeakFileLock
 
     if file.size > MAX_HTTP_DOWNLOAD_SIZE:
-        return  # the hub has another protocol for such, which the library speaks
+        return  # such files need the hub's other protocol: the library downloads them
     blob = draft.with_name(file.sha256)
     lock = blob.parents[2] / ".locks" / blob.parents[1].name / f"{blob.name}.lock"
     for parent in (lock.parent, blob.parent):
         parent.mkdir(parents=True, exist_ok=True)
-    with WeakFileLock(str(lock)):  # the one that the library takes for this blob
+    with WeakFileLock(str(lock)):  # the lock that the library takes for this blob
         if blob.exists():
             return
         _go_on_with(listing, file, draft, on_progress)
@@ -91,14 +92,14 @@ def _go_on_with(listing: HubListing, file: HubFile, draft: Path, on_progress: On
 
 
 def _is_at_hub(location: str, url: str) -> bool:
-    """Return whether a file lies at the hub itself: nobody else is shown the token."""
+    """Return whether a file's location is on the hub's host: no other host gets the token."""
     from urllib.parse import urlsplit
 
     return urlsplit(location).netloc == urlsplit(url).netloc
 
 
 def _bar(opened: BinaryIO, on_progress: OnProgress) -> Any:  # noqa: ANN401 - stands for a class of tqdm
-    """Return a class with the methods of tqdm that the library calls, which reports the bytes."""
+    """Return a class with the methods of tqdm that the library calls; it reports the bytes."""
 
     class Bar:
         def __init__(self, **_: object) -> None:

@@ -1,6 +1,6 @@
-"""The progress of a fetch from the hub, shown at the terminal and reported to the daemon.
+"""The progress of a download from the hub, shown at the terminal and reported to the daemon.
 
-Owns how often, and the texts. Doesn't know how anything is fetched.
+Owns the intervals and the texts. Doesn't download anything.
 """
 
 import time
@@ -22,23 +22,23 @@ from jupiterd.protocol.commands.check_commands import NoteFetch
 SHOWN_EACH_S: Final = 0.5
 REPORT_EACH_S: Final = 2.0
 NOTICE_EACH_S: Final = 60.0
-"""Seconds between two lines where the output is no terminal."""
+"""Seconds between two lines if the output isn't a terminal."""
 
 REPORT_TIMEOUT_S: Final = 2.0
-"""Seconds: a daemon that doesn't answer must not hold up the download."""
+"""Seconds. A daemon that doesn't answer must not delay the download."""
 
 NO_REPORTS_S: Final = 30.0
-"""Seconds without reports after one that the daemon didn't answer."""
+"""Seconds until the next report after one that failed."""
 
 BROUGHT, CUT_OFF = "brought", "cut-off"
-"""How a fetch ends."""
+"""The two results of a download: all files are here; it was interrupted."""
 
 Now = Callable[[], float]
 
 
 @dataclass
 class FetchProgress:
-    """Shows and reports the progress of one model after another."""
+    """Shows and reports the progress of models, which are downloaded one after another."""
 
     console: Console
     state_dir: Path
@@ -47,7 +47,7 @@ class FetchProgress:
 
     @contextmanager
     def of(self, fetched: HubModel) -> Generator["ModelProgress"]:
-        """Yield the progress of a model; at the end report whether all of its files are here."""
+        """Yield the progress of a model; when the block ends, report whether it succeeded."""
         model = ModelProgress.of_model(self, fetched)
         name, left = plain(model.name), size(fetched.missing_bytes)
         self.console.notice(f"fetching {left} of {name} from the hub")
@@ -62,7 +62,7 @@ class FetchProgress:
         self.console.notice(f"{name} is here: {size(model.total)}, fetched in {took}")
 
     def show(self, model: "ModelProgress") -> None:
-        """Show the progress, and report it, each at its own interval."""
+        """Show the progress and report it, each at its own interval."""
         if self._is_time("shown", SHOWN_EACH_S):
             self.console.passing_notice(model.line())
         if self._is_time("said", NOTICE_EACH_S) and not self.console.can_pass:
@@ -78,7 +78,7 @@ class FetchProgress:
         return True
 
     def report(self, model: "ModelProgress", ended: str = "") -> None:
-        """Send the progress to the daemon, whose status and events show it; ignore its absence."""
+        """Send the progress to the daemon, whose status and events show it; ignore errors."""
         try:
             ordered(self.state_dir, model.to_command(ended), REPORT_TIMEOUT_S)
         except JupiterError:
@@ -92,16 +92,16 @@ class ModelProgress:
     progress: FetchProgress
     name: str
     total: int
-    """Bytes of all its files."""
+    """The size of all its files, in bytes."""
     before: int
-    """Bytes that were here when it began."""
+    """Bytes that were here at the start."""
     began_s: float
     _here: dict[str, int]
-    """File -> bytes that are here of it."""
+    """File name -> bytes of it that are here."""
 
     @classmethod
     def of_model(cls, progress: FetchProgress, model: HubModel) -> "ModelProgress":
-        """Begin with what is here already."""
+        """Return the progress at the start, with the files that are here already."""
         missing = {file.name for file in model.missing}
         here = {file.name: file.size for file in model.wanted if file.name not in missing}
         total = sum(file.size for file in model.wanted)
@@ -118,24 +118,24 @@ class ModelProgress:
 
     @property
     def done(self) -> int:
-        """Return how many bytes are here, of those files that were begun or are done."""
+        """Return how many bytes are here, of complete and of partial files."""
         return min(sum(self._here.values()), self.total)
 
     @property
     def bytes_per_s(self) -> float:
-        """Return how fast it has come since it began."""
+        """Return the mean speed since the start, in bytes per second; 0 before the first bytes."""
         passed_s = self.progress.now() - self.began_s
         return max(0, self.done - self.before) / passed_s if passed_s > 0 else 0.0
 
     def line(self) -> str:
-        """Return the bytes done, the speed and the time left, as people read them."""
+        """Return a line for people: bytes done, speed and time left."""
         text = f"fetching {plain(self.name)}: {size(self.done)} of {size(self.total)}"
         if (speed := self.bytes_per_s) <= 0:
             return text
         return f"{text}, {size(speed)}/s, {duration((self.total - self.done) / speed)} left"
 
     def to_command(self, ended: str) -> NoteFetch:
-        """Return the command that reports it to the daemon."""
+        """Return the command that reports the progress to the daemon."""
         speed = round(self.bytes_per_s)
         return NoteFetch(
             name=self.name, done=self.done, total=self.total, bytes_per_s=speed, ended=ended

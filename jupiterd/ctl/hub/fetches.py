@@ -1,7 +1,7 @@
-"""What a command still has to fetch from the hub, after the daemon has checked the command.
+"""The models that a command has to download from the hub, after the daemon has checked the command.
 
-Owns the order of things: whether there is room, then file after file, then looking at what came.
-Doesn't know what the models are for, or how a file is fetched.
+Owns the order of the steps: check the free space, download the files, check the models. Doesn't
+know what the models are for, or how a file is downloaded.
 """
 
 import shutil
@@ -21,20 +21,20 @@ SPARE_BYTES: Final = 1 << 30
 """Bytes that must stay free on each disk, for the checkpoints of a later training."""
 
 SMALL_BYTES: Final = 1 << 20
-"""Of a file that comes at once: whether a model is talked to, say, is a question of its plan."""
+"""The size limit of files that `add` downloads at once: a plan needs the small ones."""
 
 Look = Callable[[Path], None]
-"""Raises where the folder of a model isn't what it should be."""
+"""Checks the folder of a model; raises a JupiterError if the model can't be used."""
 
 
 @dataclass(frozen=True)
 class Fetches:
-    """The models of one command that aren't whole on this machine; filled in as they are named."""
+    """The models of one command that aren't complete on this machine; empty at first, see `add`."""
 
     _pending: list[tuple[HubModel, Look]] = field(default_factory=list[tuple[HubModel, Look]])
 
     def add(self, model: HubModel, look: Look) -> None:
-        """Have a model fetched, and looked at; at once looked at where all of it is here."""
+        """Note a model for download and check; check it at once if all of it is here."""
         _bring(model, [file for file in model.missing_words if file.size <= SMALL_BYTES])
         if model.missing:
             self._pending.append((model, look))
@@ -56,7 +56,7 @@ class Fetches:
         return sum(model.missing_bytes for model, _ in self._pending)
 
     def names(self, folder: Path) -> list[str]:
-        """Return the files that a folder will hold once all of it was fetched."""
+        """Return the names of the files that a folder will hold after the download, sorted."""
         here = [path.name for path in folder.iterdir()]
         will = (file.name for model, _ in self._pending if model.folder == folder
                 for file in model.wanted)  # fmt: skip
@@ -71,7 +71,7 @@ class Fetches:
         ]
 
     def bring_tokenizers(self) -> bool:
-        """Fetch what else isn't weights; say whether there was any.
+        """Download the missing files that aren't weights; return whether there were any.
 
         Raises:
             JupiterError: see `run`.
@@ -82,10 +82,10 @@ class Fetches:
         return bool(lacking)
 
     def check_room(self, state_dir: Path) -> None:
-        """Raise DiskFullError where a disk hasn't room: for the cache, or the daemon's own copy.
+        """Raise DiskFullError if a disk has too little room for the cache and the daemon's copy.
 
         Args:
-            state_dir: the daemon's, which takes a copy of each model.
+            state_dir: the daemon's state folder, which gets a copy of each model.
         """
         takes: dict[int, int] = {}
         places: dict[int, Path] = {}
@@ -99,11 +99,11 @@ class Fetches:
             _check_disk(places[device], count, [str(m.listing.name) for m, _ in self._pending])
 
     def run(self, progress: FetchProgress) -> None:
-        """Fetch all of it, and look at it.
+        """Download all the models, and check each.
 
         Raises:
-            CorruptArtifactError: what came isn't what the hub says of it.
-            JupiterError: the hub can't be reached any more, or the model can't be used.
+            CorruptArtifactError: a file's hash isn't the hub's.
+            JupiterError: the hub can't be reached any more, or a model can't be used.
         """
         for model, look in self._pending:
             with progress.of(model) as model_progress:

@@ -1,6 +1,6 @@
-"""What the hub says of a model before anything of it is fetched: its commit and its files.
+"""The hub's description of a model before anything is downloaded: its commit and its files.
 
-Owns asking for it. Doesn't know which of the files are wanted, or whether they can be trained.
+Owns the request. Doesn't know which of the files are needed, or whether they can be trained.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class HubFile:
     size: int
     """In bytes; 0: the hub doesn't say."""
     sha256: str = ""
-    """Of a large file; empty: it is a small one."""
+    """The hash of a large file; empty: the file is small."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +34,21 @@ class HubListing:
     commit: str
     files: tuple[HubFile, ...]
     kinds: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Kind of number in its safetensors, such as BF16, and how many; empty: nobody has counted."""
+    """dtype in its safetensors, such as BF16 -> number of values; empty: the hub doesn't say."""
     base: str = ""
-    """The model that it was made from, as its card says; empty: it doesn't."""
+    """The model that it was made from, according to its card; empty: the card names none."""
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the files at its top; what lies in folders is never read."""
+        """Return the names of the files at its top level; files in subfolders are never read."""
         return [file.name for file in self.files if "/" not in file.name]
 
 
 def listing_of(name: HubName) -> HubListing:
-    """Request a model's commit and files; up to three times more where it refuses with HTTP 429.
+    """Request a model's commit and files; after HTTP 429, retry up to three times.
 
     Raises:
-        JupiterError: there is no such model, it isn't open to us, or there is no way to the hub.
+        JupiterError: there is no such model, we have no access, or the hub can't be reached.
     """
     from huggingface_hub import HfApi
 

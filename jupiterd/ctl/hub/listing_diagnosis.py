@@ -1,7 +1,7 @@
-"""What is wrong with a model of the hub, judged by the names of its files before they are fetched.
+"""Checks of a model of the hub by the names of its files, before they are downloaded.
 
-Pure. Owns those checks; `folder_diagnosis` has them for folders, with the same messages. Whether
-its architecture can be trained is decided by `cycle.training.architectures`.
+Pure. Owns those checks; `folder_diagnosis` makes them for folders, with the same messages.
+`cycle.training.architectures` decides whether an architecture can be trained.
 """
 
 import re
@@ -26,11 +26,11 @@ _shard = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.safetensors").fullmatch
 
 
 def check_listing(listing: HubListing) -> None:
-    """Raise where a model holds something else than weights that can be trained, or run.
+    """Raise if a model doesn't hold a whole set of weights in a form that is read.
 
     Raises:
-        UsageError: it holds an adapter, no configuration, or weights in another form.
-        CorruptArtifactError: a file of its weights isn't there.
+        UsageError: it holds an adapter, no configuration, or no weights as safetensors.
+        CorruptArtifactError: a file of its weights is missing.
     """
     names = listing.names
     if ADAPTER in names:
@@ -50,7 +50,7 @@ def check_listing(listing: HubListing) -> None:
 
 
 def check_kinds(listing: HubListing) -> None:
-    """Raise UsageError where the weights are numbers that can't be trained."""
+    """Raise UsageError if the weights have a dtype that can't be trained."""
     strange = sorted(listing.kinds.keys() - TRAINED - OF_MASKS)
     if strange:
         raise UsageError(
@@ -61,16 +61,16 @@ def check_kinds(listing: HubListing) -> None:
 
 
 def check_index(listing: HubListing, index: str) -> None:
-    """Raise CorruptArtifactError where the hub lacks a file that the weights' index names."""
+    """Raise CorruptArtifactError if the hub lacks a file that the weights' index names."""
     missing = missing_files([*listing.names, "tokenizer.json"], index)
     if missing:
         raise _lacks(listing, missing)
 
 
 def wanted_files(listing: HubListing, weights: frozenset[str]) -> list[HubFile]:
-    """Return the files to fetch: no pickle, no program, no weights twice.
+    """Return the files to download: no pickles, no code, and no weights in a second form.
 
-    weights: the names of those files of weights that belong to the model
+    weights: the names of the weights files that belong to the model
     """
     return [
         file
@@ -89,7 +89,7 @@ def _weights(names: list[str]) -> list[str]:
 
 
 def _expected_shards(names: list[str]) -> set[str]:
-    """Return the shards that must be there, as the names of the others say."""
+    """Return the names of all shards, from the count in the names of those that are there."""
     found = [shard for name in names if INDEX in names and (shard := _shard(name))]
     return {
         f"{shard[1]}-{number:05}-of-{shard[3]}.safetensors"

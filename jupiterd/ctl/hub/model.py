@@ -1,7 +1,7 @@
-"""A model of the hub that was found: its configuration is here, its weights may not be yet.
+"""A model of the hub: its configuration is on this machine, its weights may not be yet.
 
-Owns the first requests (a few KB), and the fallback where the hub can't be reached: the copy in the
-library's cache. Doesn't fetch weights.
+Owns the first requests (a few KB), and the fallback if the hub can't be reached: the copy in the
+library's cache. Doesn't download weights.
 """
 
 from collections.abc import Sequence
@@ -33,38 +33,38 @@ class HubModel:
     folder: Path
     """The snapshot of that commit in the library's cache; config.json is there."""
     wanted: tuple[HubFile, ...]
-    """All the files that are read of it."""
+    """All its files that are read."""
 
     @property
     def missing(self) -> list[HubFile]:
-        """Return the files that are still to be fetched."""
+        """Return the files that are still to be downloaded."""
         return [file for file in self.wanted if not (self.folder / file.name).exists()]
 
     @property
     def missing_words(self) -> list[HubFile]:
-        """Return those of them that hold no weights: a tokenizer, and what is said of it."""
+        """Return the missing files that hold no weights, such as the tokenizer's."""
         return [file for file in self.missing if not file.name.endswith(".safetensors")]
 
     @property
     def missing_bytes(self) -> int:
-        """Return how much of them isn't here yet; what was cut off goes on."""
+        """Return how many bytes are still to be downloaded; partial files count as here."""
         drafts = (draft_of(file, self.folder) for file in self.missing if file.sha256)
         here = sum(draft.stat().st_size for draft in drafts if draft.exists())
         return max(0, sum(file.size for file in self.missing) - here)
 
 
 def found(name: HubName, *, is_trained: bool) -> HubModel:
-    """Look a model up, and fetch its configuration.
+    """Look a model up on the hub and download its configuration.
 
     Args:
         name: the model.
-        is_trained: it is to be trained, not only run.
+        is_trained: the model is to be trained, not only run.
 
     Raises:
         MissingExtraError: the library isn't installed.
-        UsageError: it holds something else than a model's weights.
+        UsageError: it doesn't hold a model's weights in a form that is read.
         CorruptArtifactError: a file of its weights isn't on the hub.
-        JupiterError: there is no such model, it isn't open to us, or there is no way to the hub.
+        JupiterError: there is no such model, we have no access, or the hub can't be reached.
     """
     check_library()
     try:
@@ -84,10 +84,10 @@ def found(name: HubName, *, is_trained: bool) -> HubModel:
 
 
 def _in_cache(name: HubName, why: JupiterError) -> HubModel:
-    """Return what was fetched before, where all of it was.
+    """Return the copy in the library's cache, if it is complete.
 
     Raises:
-        JupiterError: `why`.
+        JupiterError: `why`; the cache has no complete copy.
     """
     folder = cached_snapshot(name, CONFIG, why)
     names = sorted(path.name for path in folder.iterdir())

@@ -1,6 +1,6 @@
-"""How people name a model or data set of the hub: its id, or the address of a model's page.
+"""Names of models and data sets of the hub: an id, or the address of a model's page.
 
-Pure. Doesn't know whether there is such a one.
+Pure. Doesn't know whether the hub has it.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _ID = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
 
 is_hub_name = re.compile(_ID).fullmatch
-"""Says whether a text can be the id of a model or data set, such as Qwen/Qwen3-0.6B."""
+"""Matches a text that can be the id of a model or data set, such as Qwen/Qwen3-0.6B."""
 
 _named = re.compile(rf"({_ID})(?:@([\w.][\w./-]*))?").fullmatch
 
@@ -30,7 +30,7 @@ class HubName:
 
     @property
     def model(self) -> str:
-        """Return what the model is called in the cluster: its id without the owner."""
+        """Return the model's name in the cluster: its id without the owner."""
         return self.repository.rpartition("/")[2]
 
     @property
@@ -44,12 +44,12 @@ class HubName:
         return f"huggingface.co/{'datasets/' if self.is_data_set else ''}{self.repository}"
 
     def __str__(self) -> str:
-        """Return it as people may type it."""
+        """Return the id, and the revision if there is one, as people type it."""
         return f"{self.repository}@{self.revision}" if self.revision else self.repository
 
 
 def hub_name(text: str) -> HubName | None:
-    """Return the model that a text names; None where it can't be one of the hub.
+    """Return the hub model that a text names; None: it can't be one.
 
     text: ORG/NAME, ORG/NAME@REVISION, or https://huggingface.co/ORG/NAME
     """

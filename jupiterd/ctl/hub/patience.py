@@ -1,7 +1,7 @@
-"""Retries of requests that the hub refuses with HTTP 429, after the time that it names.
+"""Retries of requests that the hub refuses with HTTP 429, after the wait that the hub requests.
 
-Owns how often and how long. Doesn't know the requests. Downloads of weights aren't made through
-this: there the library waits by itself.
+Owns the number of retries and the waits. Doesn't know the requests. Downloads of weights don't use
+this: the library waits there itself.
 """
 
 import time
@@ -25,12 +25,12 @@ def patiently(
     notify: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,  # noqa: TID251 - the hub says for how long
 ) -> Answer:
-    """Return the hub's answer; raises what its library raises.
+    """Return the hub's answer; raise the library's exception if the retries don't help.
 
     Args:
         ask: makes the request.
         notify: gets a line about each wait.
-        sleep: waits so many seconds.
+        sleep: waits for the given number of seconds.
     """
     left_s = LONGEST_S
     for _ in range(TIMES - 1):

@@ -1,6 +1,6 @@
-"""The library's cache of the hub: a folder for each commit of a model, with what was fetched of it.
+"""The library's cache of the hub: one folder for each commit of a model, with its downloaded files.
 
-Owns finding that folder, with the hub's help or without. Doesn't know what is read of it.
+Owns finding that folder, with or without a request to the hub. Doesn't know which files are read.
 """
 
 from pathlib import Path
@@ -15,20 +15,20 @@ from jupiterd.errors import JupiterError
 
 
 def snapshot_of(listing: HubListing, file: str) -> Path:
-    """Return the folder of a commit, once a small file of it is there.
+    """Return the folder of a commit, after downloading a small file into it.
 
     Raises:
         JupiterError: see `asking`.
     """
     name = listing.name
-    folder = fetched(name, file).parent  # by its branch: the cache notes where that is
+    folder = fetched(name, file).parent  # by its branch: the cache then records the branch's commit
     if folder.name == listing.commit:
         return folder
-    return fetched(HubName(name.repository, listing.commit), file).parent  # it has moved on since
+    return fetched(HubName(name.repository, listing.commit), file).parent  # the branch has moved
 
 
 def fetched(name: HubName, file: str) -> Path:
-    """Return a small file of a model, fetched where it isn't in the cache; raises as `asking`."""
+    """Return the path of a small file, downloaded if the cache lacks it; raise as `asking` does."""
     from huggingface_hub import hf_hub_download
 
     fetch: Any = hf_hub_download
@@ -38,21 +38,21 @@ def fetched(name: HubName, file: str) -> Path:
 
 
 def cached_snapshot(name: HubName, file: str, why: JupiterError) -> Path:
-    """Return the folder of a model that was fetched before, without asking the hub.
+    """Return the folder of a model that was downloaded before, without a request to the hub.
 
     Args:
         name: the model.
-        file: that must be in it.
-        why: the hub can't be asked.
+        file: a file that must be in it.
+        why: the reason that the hub can't be reached.
 
     Raises:
-        JupiterError: `why`; it isn't there either.
+        JupiterError: `why`; the cache lacks the file.
     """
     from huggingface_hub import hf_hub_download
 
     fetch: Any = hf_hub_download
     try:
         found = fetch(name.repository, file, revision=name.revision or None, local_files_only=True)
-    except Exception as error:  # a name that can't be, a cache that is damaged, nothing there
+    except Exception as error:  # an invalid name, a damaged cache, or no such file
         raise why from error
     return Path(found).parent

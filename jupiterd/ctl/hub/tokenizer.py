@@ -1,6 +1,6 @@
 """The tokenizer of a model of the hub, without its weights.
 
-Owns which of its files are fetched for that. Doesn't know what is cut by it.
+Owns the choice of files to download. Doesn't tokenize text.
 """
 
 from pathlib import Path
@@ -15,11 +15,11 @@ from jupiterd.errors import NotFoundError, SourceUnreachableError
 
 
 def tokenizer_folder(name: HubName) -> Path:
-    """Return a folder of this machine with the tokenizer of a model, fetched where needed.
+    """Return a folder on this machine with a model's tokenizer, downloaded if needed.
 
     Raises:
-        NotFoundError: the model has none, or there is no such model.
-        JupiterError: it can't be had.
+        NotFoundError: the model has no tokenizer, or there is no such model.
+        JupiterError: the library isn't installed, we have no access, or the hub can't be reached.
     """
     check_library()
     try:

@@ -1,1 +1,1 @@
-"""`jupiterctl launch`: scripts that were written for torchrun or MLX, as they are."""
+"""`jupiterctl launch`: runs scripts that were written for torchrun or MLX, unchanged."""

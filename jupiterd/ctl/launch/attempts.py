@@ -1,6 +1,6 @@
-"""A whole launch: its attempts, one after another, until one succeeds or there may be no more.
+"""A whole launch: its attempts, one after another, until one succeeds or no restart is left.
 
-Owns counting them. Doesn't know what happens in an attempt (`run`), or where ranks run (`places`).
+Owns the restarts. Doesn't know what happens in an attempt (`run`), or where ranks run (`places`).
 """
 
 import asyncio
@@ -37,10 +37,10 @@ class Attempts:
     async def run(self, begun: Callable[[], None]) -> int:
         """Return the exit status: that of the rank that failed first in the last attempt, or 0.
 
-        begun: called once the ranks of the first attempt are started
+        begun: called after the ranks of the first attempt were started
 
         Raises:
-            JupiterError: they can't be.
+            JupiterError: the ranks of an attempt can't be started.
         """
         failure = await self._first_without_failure(begun)
         status, words = (failure.status, failure.words) if failure else (0, "")
@@ -66,7 +66,7 @@ class Attempts:
         return None
 
     def _not_begun(self, error: JupiterError, restart: int) -> None:
-        """Record why an attempt couldn't start: nobody may look at the terminal any more."""
+        """Record why an attempt couldn't start: after a restart, the terminal may be closed."""
         if restart:
             self._reporter.notice(f"the ranks can't be started again: {error.message}")
         self._record.ended(error.exit_code, error.message)

@@ -1,4 +1,4 @@
-"""`jupiterctl launch`: runs a script that was written for torchrun or MLX, as it is.
+"""`jupiterctl launch`: runs a script that was written for torchrun or MLX, unchanged.
 
 Owns the command line, the streams that ranks' output is written to, and the second process of a
 detached launch. Doesn't know how ranks are run (`run`) or where (`places`).
@@ -80,10 +80,10 @@ def command(invocation: Invocation, argv: tuple[str, ...], **options: Any) -> in
 
 
 def _detached(run: Callable[[Callable[[], None]], int]) -> int:
-    """Run something in a process of its own session; return 0 once it has begun, or its status.
+    """Run a function in a process with its own session; return 0 once it has begun, or its status.
 
-    run: gets a function to call once it has begun; errors before that call are still written to
-        this terminal
+    run: gets a function to call once it has begun; errors before that call still go to this
+    terminal
     """
     reader, writer = os.pipe()
     process = os.fork()
@@ -99,7 +99,7 @@ def _detached(run: Callable[[Callable[[], None]], int]) -> int:
 
 
 def _leave_terminal(writer: int) -> None:
-    """Replace the standard streams by /dev/null, and wake the process that waits; call it once."""
+    """Redirect the standard streams to /dev/null, and wake the process that waits; call it once."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nowhere, descriptor)
@@ -144,19 +144,19 @@ async def _run(invocation: Invocation, wanted: LaunchRequest, begun: Callable[[s
 
 
 def _say_id(invocation: Invocation, launch: str) -> None:
-    """Name a detached launch, and how to hear of it."""
+    """Print the id of a detached launch, and the command that shows its output."""
     said = f"launch {launch} runs by itself; jupiterctl launch logs -f {launch} shows how it goes"
     document = {"schema": SCHEMA, "launch": {"id": launch}}
     Console.of(invocation).show(document, lambda: [said])
 
 
 def _write_aside(line: bytes, _is_error: bool) -> None:  # noqa: FBT001 - a callback's signature
-    """Write what ranks print where the result doesn't go."""
+    """Write the ranks' output to standard error, because standard output is for the result."""
     _write(line, True)  # noqa: FBT003
 
 
 def _write_piece(piece: bytes, is_error: bool) -> None:  # noqa: FBT001 - a callback's signature
-    stream = sys.stderr.buffer if is_error else sys.stdout.buffer  # a piece may end in a character
+    stream = sys.stderr.buffer if is_error else sys.stdout.buffer  # a piece may split a character
     with _while_it_is_there():
         stream.write(piece)
         stream.flush()
@@ -171,7 +171,7 @@ def _write(line: bytes, is_error: bool) -> None:  # noqa: FBT001 - a callback's 
 
 @contextmanager
 def _while_it_is_there() -> Generator[None]:
-    """Let a terminal that has gone take nothing; its signal is what ends the ranks."""
+    """Ignore the write error of a closed terminal: its SIGHUP ends the ranks."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""A launch in words and as a document, before it runs.
+"""The description of a launch before it runs, as lines for people and as a document.
 
-Owns both. Doesn't know how anything in it was found out. Values of variables that were given with
-`--env` are in neither: they may be secrets.
+Owns both. Doesn't know how their content was determined. Neither holds the values of variables that
+were given with `--env`, because they may be secrets.
 """
 
 import shlex
@@ -23,7 +23,7 @@ NOTHING = "nothing was started"
 
 
 def notices(prepared: Prepared) -> Iterator[str]:
-    """Yield what people had better know before the first rank prints."""
+    """Yield the lines that are printed before the first rank's output."""
     wanted = prepared.wanted
     yield f"engine: {_engine(prepared)}"
     if wanted.interpreter is not None:
@@ -32,7 +32,7 @@ def notices(prepared: Prepared) -> Iterator[str]:
 
 
 def dry_run_lines(prepared: Prepared) -> list[str]:
-    """Return what would run, where, and with what around it."""
+    """Return the lines of a dry run: what would run, where, and in which environment."""
     wanted = prepared.wanted
     given = ", ".join(map(plain, wanted.variables)) or "none"
     own = len(wanted.files)
@@ -50,7 +50,7 @@ def dry_run_lines(prepared: Prepared) -> list[str]:
 
 
 def launch_document(prepared: Prepared) -> dict[str, Any]:
-    """Return the same for programs."""
+    """Return the same as a document for programs."""
     wanted = prepared.wanted
     return {
         "schema": SCHEMA,
@@ -113,9 +113,9 @@ def _rank_lines(prepared: Prepared) -> Iterator[str]:
 
 
 def _folder(prepared: Prepared, place: MachinePart) -> str:
-    """Return where it runs on a machine; empty where a folder is made for it."""
+    """Return the folder in which the script runs on a machine; empty: a new one is made for it."""
     if prepared.wanted.travelling is not None and place.node != prepared.own:
-        return place.folder  # once it is known
+        return place.folder  # empty until the folder was sent
     return place.folder or str(prepared.wanted.folder)
 
 

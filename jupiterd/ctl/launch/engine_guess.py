@@ -1,7 +1,7 @@
-"""What a script is written for, torch or MLX, by what it and its own files import.
+"""Guesses whether a script is written for torch or MLX, from what it and its own files import.
 
-Owns the guess and its words. Doesn't run anything of it. Where both are imported, the file nearer
-to the start decides.
+Owns the guess and its reason. Doesn't run the script. If both are imported, the file that is nearer
+to the entry decides.
 """
 
 import sys
@@ -21,14 +21,14 @@ NOTHING: Final = Imports((), ())
 
 @dataclass(frozen=True)
 class EngineGuess:
-    """An engine, and why."""
+    """An engine, and the reason for it."""
 
     engine: str
     reason: str
 
 
 def guess_engine(imports: Imports, folder: Path) -> EngineGuess:
-    """Return torch or mlx, by what is imported; files are named as they lie below the folder."""
+    """Return torch or mlx, by what is imported; the reason names a file relative to the folder."""
     files = {file: number for number, file in enumerate(imports.files)}
     by_name = dict(imports.outside)
     found = [
@@ -45,10 +45,10 @@ def guess_engine(imports: Imports, folder: Path) -> EngineGuess:
 
 
 def imports_of(program: CommandLine, folder: Path, python: str) -> Imports:
-    """Return what a program imports; nothing where it isn't known which file runs.
+    """Return what a program imports; nothing if it isn't known which file runs.
 
-    A module that isn't below the folder is looked for where this Python finds it, and followed
-    inside its own package.
+    A module that isn't below the folder is searched on this Python's path, and its imports are
+    followed inside its own package.
     """
     if program.module and (file := module_file(program.module, (folder,))) is not None:
         return local_imports(file, (folder,), folder)
@@ -59,7 +59,7 @@ def imports_of(program: CommandLine, folder: Path, python: str) -> Imports:
         return NOTHING
     roots = search_path(python)
     file = module_file(program.module, roots)
-    # The deepest: a project on the path may have its environment, with all packages, below itself.
+    # Use the deepest root: a project on the path may contain its environment with all packages.
     around = [each for each in roots if file is not None and file.is_relative_to(each)]
     if file is None or not around:
         return NOTHING
@@ -68,7 +68,7 @@ def imports_of(program: CommandLine, folder: Path, python: str) -> Imports:
 
 
 def search_path(python: str) -> list[Path]:
-    """Return where a Python looks for modules; nothing where it doesn't say."""
+    """Return the module search path of a Python; empty if it can't be run."""
     import subprocess
 
     if Path(python) == Path(sys.executable):
@@ -90,5 +90,5 @@ def own_files(imports: Imports, folder: Path) -> Sequence[str]:
 
 
 def _common(first: Path, second: Path) -> Path:
-    """Return the folder of both that holds the other, else the first."""
+    """Return the second folder if it contains the first, else the first."""
     return second if first.is_relative_to(second) else first

@@ -1,7 +1,7 @@
-"""`jupiterctl launch ...`: a script that is to run, or a verb about launches that are known.
+"""`jupiterctl launch ...`: runs a script, or lists, reads and stops known launches.
 
-Owns that distinction: what isn't one of the verbs is the beginning of a command to run. Doesn't
-know what any of them does.
+Owns that distinction: a first word that isn't a verb begins a command to run. Doesn't know what the
+verbs do.
 """
 
 import click
@@ -14,10 +14,10 @@ RUN = "run"
 
 
 class LaunchGroup(Group):
-    """Runs what doesn't begin with one of its verbs."""
+    """A click group that adds the verb `run` to a command line without a verb."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take a command line without a verb for one that runs a script."""
+        """Parse a command line; without a verb, it runs a script."""
         has_verb = bool(args) and args[0] in self.commands
         return super().parse_args(ctx, args if has_verb else [RUN, *args])
 

@@ -1,6 +1,6 @@
-"""Which Python runs a script: the same one on every machine, or the one that runs Jupiter on each.
+"""The Python that runs a script: one path on every machine, or the one that runs Jupiter there.
 
-Owns that choice and the words for it. Doesn't know whether it is there on other machines: they say.
+Owns that choice and its reason. Doesn't know whether other machines have it: they report that.
 """
 
 import os
@@ -18,33 +18,34 @@ JUPITER: Final = "jupiter"
 VENV: Final = "venv"
 
 ENVIRONMENTS: Final = ("VIRTUAL_ENV", "CONDA_PREFIX")
-"""Variables by which a shell says which environment is active; the first that is set counts."""
+"""Variables in which a shell names the active environment; the first one that is set counts."""
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python, and why it is that one."""
+    """A Python, and the reason for the choice."""
 
     path: str
-    """Here; and on all machines, unless each has its own."""
+    """The path on this machine, and on all machines unless `is_own`."""
     is_own: bool
-    """Each machine takes the one that runs its Jupiter."""
+    """Each machine uses the Python that runs its Jupiter."""
     reason: str
 
 
 def choose_interpreter(
     wanted: str, program: CommandLine, folder: Path, environment: Mapping[str, str]
 ) -> Interpreter | None:
-    """Return the Python of a command; None where the command isn't one of Python's.
+    """Return the Python of a command; None: the command doesn't start with a Python.
 
     Args:
-        wanted: `venv`, `jupiter`, or a path; empty: as the command and the shell have it.
+        wanted: `venv`, `jupiter`, or a path; empty: the command and the shell decide.
         program: the command.
-        folder: where relative paths begin.
-        environment: the shell's.
+        folder: the folder that relative paths start from.
+        environment: the shell's environment variables.
 
     Raises:
-        UsageError: there is no such Python here, or the command begins with another program.
+        UsageError: there is no such Python here, no environment is active, or `wanted` is given and
+        the command doesn't start with a Python.
     """
     if not program.is_python:
         if wanted:
@@ -65,22 +66,22 @@ def choose_interpreter(
 
 
 def with_interpreter(program: CommandLine, interpreter: Interpreter | None) -> CommandLine:
-    """Return the command with its Python named in full."""
+    """Return the command with the full path of its Python."""
     if interpreter is None:
         return program
     return replace(program, argv=(interpreter.path, *program.argv[1:]))
 
 
 def own_interpreter(reason: str) -> Interpreter:
-    """Return the Python that runs Jupiter."""
+    """Return the Python that runs Jupiter, with the given reason."""
     return Interpreter(sys.executable, is_own=True, reason=reason)
 
 
 def _of_shell(program: CommandLine, environment: Mapping[str, str]) -> Interpreter:
-    """Return the one of the active environment; else what the shell's path says, or our own."""
+    """Return the active environment's Python; else the first on the shell's PATH, or our own."""
     name = next((name for name in ENVIRONMENTS if environment.get(name)), "")
     if name and name == ENVIRONMENTS[0] and not _is_in(environment[name], program.argv[0]):
-        name = ""  # such as `python3.13`, which that environment hasn't
+        name = ""  # the environment lacks it, such as `python3.13`
     if name == ENVIRONMENTS[0]:
         return _active(environment)
     if program.is_alone:

@@ -1,6 +1,6 @@
-"""`jupiterctl launch list|logs|stop`: launches that were typed here, and parts that run here.
+"""`jupiterctl launch list|logs|stop`: launches that were started here, and parts that run here.
 
-Owns these verbs. They read the state folder and need no daemon. Doesn't know how a launch runs.
+Owns these commands. They read the state folder and need no daemon. Doesn't know how a launch runs.
 """
 
 import asyncio
@@ -110,12 +110,12 @@ def stop(invocation: Invocation, launch: str) -> None:
 
 
 def _the_one(state_dir: Path, launch: str) -> KnownLaunch:
-    """Return the launch that is meant by the beginning of an id, or the last one.
+    """Return the launch whose id begins with a text; if the text is empty, the last one.
 
-    Of one that was started again here there is a part for each try: the one that runs is meant.
+    A launch that was restarted has a part for each attempt here: the one that runs is returned.
 
     Raises:
-        NotFoundError: there is none, or more than one.
+        NotFoundError: there is none, or there are several.
     """
     known = found_in(state_dir)
     meant = [each for each in known if each.id == launch]
@@ -164,10 +164,10 @@ def _take(event: ScriptEvent, output: RankOutput, console: Console) -> None:
 
 
 async def _stop(known: KnownLaunch) -> None:
-    """End it and wait until it has.
+    """End the launch and wait until it has ended.
 
     Raises:
-        TimedOutError: it takes too long.
+        TimedOutError: it hasn't ended within STOP_TIMEOUT_S.
     """
     if known.part is not None:
         known.part.send("end", "its machine's owner ended it")

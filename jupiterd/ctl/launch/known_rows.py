@@ -1,6 +1,6 @@
-"""Launches that are known on this machine, as rows: those typed here, and parts for others.
+"""Rows for the launches that this machine knows: those started here, and parts of others.
 
-Owns the rows, for people and for programs. Doesn't know what is done with them.
+Owns the rows, for people and for programs. Doesn't print them.
 """
 
 import shlex
@@ -20,12 +20,12 @@ EMPTY: Final = "nothing was launched here in the last days"
 MAX_COMMAND: Final = 60
 
 STOPPED: Final = frozenset(128 + each for each in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM))
-"""The statuses of a launch that somebody wanted to end, or whose terminal has closed."""
+"""Exit statuses of a launch that was stopped by a signal, also by a closed terminal."""
 
 
 @dataclass(frozen=True)
 class KnownLaunch:
-    """One launch, or the part of one that was typed elsewhere."""
+    """One launch that was started here, or this machine's part of another one."""
 
     folder: Path
     record: LaunchRecord | None
@@ -46,18 +46,18 @@ class KnownLaunch:
 
     @property
     def pid(self) -> int:
-        """Return the id of the launch's process; 0 if people typed it on another machine."""
+        """Return the process id of the launch; 0 if it was started on another machine."""
         return self.launch.pid if self.launch is not None else 0
 
     @property
     def command(self) -> str:
-        """Return what runs, as it would be typed."""
+        """Return the command as it would be typed."""
         record = self.launch or self.description
         return plain(shlex.join(record.argv)) if record is not None else "unknown"
 
 
 def found_in(state_dir: Path) -> list[KnownLaunch]:
-    """Return the launches in a state folder: those typed here first, the newest before others."""
+    """Return the launches in a state folder: first those started here, then parts of others."""
     launches = [KnownLaunch(r.folder, r, r.read(), None, None) for r in records_in(state_dir)]
     parts = [KnownLaunch(p.folder, None, None, p, p.describe()) for p in parts_in(state_dir)]
     typed = [each for each in launches if each.launch is not None]
@@ -88,7 +88,7 @@ def row_of(known: KnownLaunch) -> dict[str, Any]:
 
 
 def table_of(rows: Sequence[dict[str, Any]], now_s: float) -> list[str]:
-    """Return what people read."""
+    """Return the lines of the table, or one line if it is empty."""
     return table(HEADERS, [_cells(row, now_s) for row in rows]) if rows else [EMPTY]
 
 
@@ -101,7 +101,7 @@ def _cells(row: dict[str, Any], now_s: float) -> list[object]:
 
 
 def _ended_state(launch: Launch | None, over: Over | None) -> str:
-    """Say in a word or two how it ended."""
+    """Return a word for how the launch ended, with its exit status if it isn't 0."""
     if launch is not None:
         status = launch.status
         if status is None:

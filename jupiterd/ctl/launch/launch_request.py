@@ -1,4 +1,4 @@
-"""What a command line of `jupiterctl launch` requests: what runs, where, with which Python.
+"""The request of a `jupiterctl launch` command line: what runs, where, and with which Python.
 
 Owns reading the options. Doesn't know whether other machines can run it (`places`), or how it runs
 (`run`).
@@ -31,35 +31,35 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class LaunchRequest:
-    """What the command line requests, and what is found out here before anything runs."""
+    """What the command line requests, and what this machine adds before anything runs."""
 
     program: CommandLine
     interpreter: Interpreter | None
-    """None where the command isn't one of Python's."""
+    """None: the command doesn't start with a Python."""
     engine: EngineGuess
     folder: Path
     files: tuple[str, ...]
-    """What the script is made of, below the folder and relative to it."""
+    """The script and the files that it imports, relative to the folder."""
     nearby: tuple[str, ...]
-    """Further files that it may load while it runs, likewise."""
+    """Further files that it may load while it runs, relative to the folder."""
     nodes: str
-    """Empty for this machine."""
+    """The machines, as typed; empty: this machine."""
     per_node: str
     devices: tuple[str, ...]
     folder_map: tuple[str, ...]
     master_port: int
     variables: Mapping[str, str]
-    """That every process gets."""
+    """Environment variables for every process."""
     may_differ: bool
     is_verbose: bool
     travelling: WorkingFolder | None = None
-    """What of the folder goes to other machines; None where it lies there."""
+    """The files that are sent to other machines; None: nothing is sent."""
     cut_timeout_s: int = 60
     """Seconds without a message from a machine before the launch fails."""
     max_restarts: int = 0
     is_detached: bool = False
     open_ports: tuple[PortRange, ...] = ()
-    """At which the script may be reached from everywhere."""
+    """Ports at which any host may reach the script."""
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class LaunchRequest:
 
     @property
     def processes(self) -> int:
-        """Return how many run where this machine is alone; 0: one for each GPU, or one."""
+        """Return the number of processes for a launch on this machine alone; 0: the default."""
         numbers = PerNode.parse(self.per_node).numbers
         if len(numbers) > 1:
             raise UsageError(
@@ -78,7 +78,7 @@ class LaunchRequest:
         return numbers[0] if numbers else 0
 
     def question(self, environment: Mapping[str, str]) -> PrepareLaunch:
-        """Return the command to the daemon; `environment`: the shell's."""
+        """Return the command for the daemon; `environment`: the shell's variables."""
         has_own_python = self.interpreter is not None and self.interpreter.is_own
         inherited = telling(environment) | {"PATH": environment.get("PATH", os.defpath)}
         return PrepareLaunch(
@@ -98,12 +98,12 @@ class LaunchRequest:
 def read_request(
     argv: Sequence[str], options: Mapping[str, Any], environment: Mapping[str, str]
 ) -> LaunchRequest:
-    """Read a command line, by the names of its options.
+    """Return the request of a command line; `options`: option name -> value.
 
-    environment: the shell's
+    environment: the shell's variables
 
     Raises:
-        UsageError: something in it can't be.
+        UsageError: an option, the script or the Python isn't valid.
     """
     folder = _folder(str(options["chdir"]))
     nodes, per_node = _machines(str(options["nodes"]), str(options["per_node"]))
@@ -149,7 +149,7 @@ def read_request(
 
 
 def parsed_variables(given: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Read NAME=VALUE, and NAME for what the shell has; raises UsageError."""
+    """Return variables from NAME=VALUE, or NAME for the shell's value; raise UsageError."""
     found: dict[str, str] = {}
     for text in given:
         name, sign, value = text.partition("=")
@@ -165,7 +165,7 @@ def parsed_variables(given: Sequence[str], environment: Mapping[str, str]) -> di
 
 
 def _check_text(words: Sequence[str]) -> None:
-    """Refuse what can't be sent to another machine: bytes of a file's name that are no text."""
+    """Raise UsageError for a text that can't be sent to other machines because it isn't UTF-8."""
     for word in words:
         try:
             word.encode()
@@ -194,7 +194,7 @@ def _travelling(folder: Path, nodes: str, options: Mapping[str, Any]) -> Working
 
 
 def _below(program: CommandLine, folder: Path) -> CommandLine:
-    """Name the script relative to the folder that travels: it lies elsewhere there."""
+    """Make the script's path relative to the folder, which lies elsewhere on other machines."""
     if not program.script:
         return program
     script = Path(program.script)
@@ -211,7 +211,7 @@ def _below(program: CommandLine, folder: Path) -> CommandLine:
 
 
 def _machines(nodes: str, per_node: str) -> tuple[str, str]:
-    """Return the machines and the processes; numbers go with names in the order of both."""
+    """Return machines and processes; numbers get the names if there are as many of both."""
     parsed = PerNode.parse(per_node)
     if parsed.by_name and not nodes:
         return ",".join(parsed.by_name), per_node

@@ -1,7 +1,7 @@
-"""The files that a script imports from below one folder, and what it imports from elsewhere.
+"""The files that a script imports from one folder, and the modules that it imports from elsewhere.
 
-Owns following the statements, wherever in a file they stand; nothing is run. Doesn't know what is
-done with the files. What is imported by a name that is put together at run time isn't found.
+Owns following the import statements, wherever they stand in a file; runs nothing. Doesn't know what
+the files are used for. Doesn't find imports whose names are computed at run time.
 """
 
 import ast
@@ -12,28 +12,28 @@ from typing import Final
 
 MAX_FILES: Final = 2000
 MAX_READ_BYTES: Final = 1 << 20
-"""Files that are larger are data; they count as files, and their statements aren't looked at."""
+"""Larger files are taken for data: they count as files, but their imports aren't followed."""
 
 _INIT: Final = "__init__.py"
 
 
 @dataclass(frozen=True)
 class Imports:
-    """What a program is made of, as far as its statements say."""
+    """The files and modules that a program's import statements name."""
 
     files: tuple[Path, ...]
-    """Its own, the first one first, then those that are imported sooner."""
+    """The program's own files: the entry, then the others in the order in which they are found."""
     outside: tuple[tuple[str, Path], ...]
-    """(first part of a module's name that isn't below the folder, the file that imports it)."""
+    """(top-level name of a module outside the folder, the first file that imports it)."""
 
 
 def local_imports(entry: Path, roots: Sequence[Path], below: Path) -> Imports:
-    """Follow the imports of a file.
+    """Return the files and modules that a file imports, directly or through other files.
 
     Args:
         entry: the file that is run.
-        roots: where modules are looked for, as Python's path has it.
-        below: files elsewhere aren't followed.
+        roots: the folders in which modules are searched, like sys.path.
+        below: only imports of files below this folder are followed.
     """
     found: dict[Path, None] = dict.fromkeys([*_packages_of(entry, roots), entry])
     outside: dict[str, Path] = {}
@@ -48,7 +48,7 @@ def local_imports(entry: Path, roots: Sequence[Path], below: Path) -> Imports:
 
 
 def module_file(name: str, roots: Sequence[Path]) -> Path | None:
-    """Return the file that `python -m name` runs, where it lies below one of these folders."""
+    """Return the file that `python -m name` runs; None: it isn't below one of these folders."""
     for root in roots:
         base = root.joinpath(*name.split("."))
         for path in (base.with_name(f"{base.name}.py"), base / "__main__.py"):
@@ -58,7 +58,7 @@ def module_file(name: str, roots: Sequence[Path]) -> Path | None:
 
 
 def _each_growing(files: dict[Path, None]) -> Iterator[Path]:
-    """Yield each file once, those too that are added meanwhile."""
+    """Yield each file once, including files that are added during the iteration."""
     seen = 0
     while seen < min(len(files), MAX_FILES):
         file = [*files][seen]
@@ -67,7 +67,7 @@ def _each_growing(files: dict[Path, None]) -> Iterator[Path]:
 
 
 def _imported(file: Path) -> Iterator[tuple[str, int]]:
-    """Yield (name, level) of each module that a file names; level counts the leading dots."""
+    """Yield (name, level) for each import of a file; level: the number of leading dots."""
     for node in ast.walk(_parsed(file)):
         match node:
             case ast.Import(names):
@@ -97,13 +97,13 @@ def _parsed(file: Path) -> ast.Module:
     try:
         if file.stat().st_size <= MAX_READ_BYTES:
             return ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):  # whoever runs it will hear of it
+    except (OSError, SyntaxError, ValueError, RecursionError):  # running the script will report it
         pass
     return ast.Module([], [])
 
 
 def _resolved(name: str, level: int, file: Path, roots: Sequence[Path]) -> Iterator[Path]:
-    """Yield the files that an import runs: the module's, and those of the packages around it."""
+    """Yield the files that an import runs: the module's, and those of its parent packages."""
     parts = [part for part in name.split(".") if part]
     starts = [file.parents[level - 1]] if 0 < level <= len(file.parents) else roots
     for start in starts:
@@ -130,7 +130,7 @@ def _below(start: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def _packages_of(entry: Path, roots: Sequence[Path]) -> Iterator[Path]:
-    """Yield what runs before a module that is run by its name: its packages."""
+    """Yield the __init__.py files of a module's parent packages, the outermost first."""
     for folder in reversed(entry.parents):
         if (folder / _INIT).is_file() and any(folder.is_relative_to(root) for root in roots):
             yield folder / _INIT

@@ -1,7 +1,7 @@
-"""What each machine of a launch says of itself, and whether they are enough alike.
+"""The answers of a launch's machines, and the check that they are enough alike.
 
-Owns the comparison of the script's files, of Pythons and of variables. Doesn't know how they were
-requested, or what is shown of it.
+Owns the comparison of the script's files, of versions and of environment variables. Doesn't know
+how the answers were requested, or how the differences are shown.
 """
 
 import os
@@ -29,13 +29,13 @@ class MachineAnswer:
 
     name: str
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Python and frameworks -> their versions."""
+    """Python or framework -> version."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Those that matter, as its ranks find them."""
+    """The variables that are compared, with the values that its ranks get."""
     file_hashes: tuple[str, ...] = ()
-    """Of the requested files, empty for one that is missing."""
+    """Hashes of the requested files, in their order; empty for a missing file."""
     script_hash: str = ""
-    """Of the file that is run."""
+    """The hash of the file that is run."""
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> "MachineAnswer":
@@ -55,10 +55,10 @@ class MachineAnswer:
 
 
 def check_alike(wanted: "LaunchRequest", machines: Sequence[MachineAnswer]) -> None:
-    """Refuse a launch whose ranks would run different code: they would wait for each other.
+    """Check that all machines have the same script: ranks with different code may wait forever.
 
     Raises:
-        ConflictError: a file of the script differs somewhere, or is missing.
+        ConflictError: a file of the script differs on a machine, or is missing.
     """
     if wanted.may_differ or wanted.travelling is not None:
         return
@@ -80,9 +80,10 @@ def check_alike(wanted: "LaunchRequest", machines: Sequence[MachineAnswer]) -> N
 
 
 def nearby_differences(wanted: "LaunchRequest", machines: Sequence[MachineAnswer]) -> list[str]:
-    """Say which files that may be loaded at run time aren't the same on other machines.
+    """Return lines about files that may be loaded at run time and differ on other machines.
 
-    One that is missing there will be missed aloud, but for what the command itself names.
+    Doesn't name missing files, because the script will fail without them, except files that the
+    command itself names.
     """
     own = [_hash(wanted.folder / name) for name in wanted.nearby]
     named = {os.path.normpath(text) for each in wanted.argv for text in each.split("=", 1)}
@@ -110,7 +111,7 @@ def _shown(files: Sequence[str]) -> str:
 
 
 def version_differences(machines: Sequence[MachineAnswer]) -> list[str]:
-    """Say which Pythons and frameworks aren't of the same version everywhere."""
+    """Return lines about Python and frameworks whose versions differ between machines."""
     answered = [machine for machine in machines if machine.versions]
     names = dict.fromkeys(name for machine in answered for name in machine.versions)
     lines: list[str] = []
@@ -125,7 +126,7 @@ def version_differences(machines: Sequence[MachineAnswer]) -> list[str]:
 
 
 def variable_differences(wanted: "LaunchRequest", machines: Sequence[MachineAnswer]) -> list[str]:
-    """Say which variables that matter aren't the same everywhere, and what helps."""
+    """Return lines about variables that differ between machines, and a hint."""
     if len(machines) < 2:
         return []
     set_alike = {*wanted.variables, *SET_HERE}
@@ -140,5 +141,5 @@ def _hash(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return blake3(file.read(MAX_HASHED_BYTES)).hexdigest()
-    except OSError:  # gone since it was listed, or not ours to read
+    except OSError:  # deleted since it was listed, or not readable
         return ""

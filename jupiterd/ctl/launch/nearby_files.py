@@ -1,9 +1,9 @@
-"""Files that a program may load while it runs, and that no import of it names.
+"""Files that a program may load while it runs, although none of its imports names them.
 
-Owns finding them below its folder: what its command line names (a file of settings), and Python
-files that git doesn't ignore (plugins by their names). Doesn't read them, or know what is made of
-them. As much is looked at as is cheap: in a folder that is no program's at all, nothing is waited
-for.
+Owns finding them below its folder: files that the command line names (such as settings), and Python
+files that git doesn't ignore (such as plugins). Doesn't read them, or know what they are used for.
+The search is bounded in time and number, because the folder may hold much else, such as a home
+folder.
 """
 
 import os
@@ -18,9 +18,9 @@ from jupiterd.ctl.launch.working_folder import files_without_git
 
 MAX_FILES: Final = 1000
 MAX_COMPARED: Final = 2000
-"""What a machine looks at for one launch, with what is imported."""
+"""The highest number of files that a machine compares for one launch, imported ones included."""
 MAX_CHARACTERS: Final = 1 << 17
-"""Of all names together."""
+"""The highest number of characters in all names together."""
 MAX_SEEN: Final = 20_000
 GIT_TIMEOUT_S: Final = 3.0
 WALK_S: Final = 0.5
@@ -29,9 +29,9 @@ _LIST: Final = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-stan
 
 
 def nearby_files(folder: Path, argv: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """Return them relative to the folder: what the command names, then the nearest first.
+    """Return these files relative to the folder: first those of the command, then the least nested.
 
-    known: those that are imported, and are compared anyway
+    known: imported files, which are compared anyway
     """
     names = dict.fromkeys([*_named(folder, argv), *sorted(_python_files(folder), key=_nearest)])
     found, left = list[str](), MAX_CHARACTERS
@@ -46,7 +46,7 @@ def nearby_files(folder: Path, argv: Sequence[str], known: Collection[str]) -> t
 
 
 def _named(folder: Path, argv: Sequence[str]) -> Iterator[str]:
-    """Yield the files below the folder that a command line names, also behind a `=`."""
+    """Yield the files below the folder that a command line names, also after a `=`."""
     for argument in argv[1:]:
         for text in (argument, argument.partition("=")[2]):
             path = Path(os.path.normpath(folder / text)) if text and "\0" not in text else folder
@@ -65,7 +65,7 @@ def _python_files(folder: Path) -> list[str]:
 
 
 def _walked(folder: Path) -> Iterator[str]:
-    """Yield the Python files of a folder without git, as many as are found in a moment."""
+    """Yield the Python files of a folder without git, as many as are found within WALK_S."""
     begun_s = time.monotonic()
     for name in islice(files_without_git(folder), MAX_SEEN):
         if name.endswith(".py"):

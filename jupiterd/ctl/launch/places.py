@@ -1,8 +1,7 @@
 """Where a launched script runs: this machine, or the requested ones of the cluster.
 
-Owns opening a site on each. Doesn't know what becomes of the ranks there (`run`). This
-machine's ranks are children of jupiterctl and need no daemon; those of others are started by the
-daemons over there (`remote_site`).
+Owns opening a site on each. Doesn't follow the ranks (`run`). This machine's ranks are children of
+jupiterctl and need no daemon; the daemons of other machines start the ranks there (`remote_site`).
 """
 
 import asyncio
@@ -51,14 +50,14 @@ class LocalSite:
     def __init__(
         self, place: MachinePart, group: ScriptGroup, channel: "ControlChannel | None" = None
     ) -> None:
-        """Take the ranks; `channel`: to the daemon that gets reports of knocks, if there is one."""
+        """Store the ranks; `channel`: to the daemon that gets reports of refused connections."""
         self.name = place.name
         self.processes = place.processes
         self._group = group
         self._channel = channel
 
     async def events(self) -> "AsyncGenerator[ScriptEvent]":
-        """Yield what they print and how they end."""
+        """Yield the events of the ranks; report refused connections to the daemon."""
         async with aclosing(self._group.events()) as events:
             async for event in events:
                 if isinstance(event, ConnectionsRefused):
@@ -69,9 +68,7 @@ class LocalSite:
     async def _report_knocks(self, knocked: ConnectionsRefused) -> None:
         if self._channel is not None:
             note = NoteKnocks(count=knocked.count, hosts=tuple(knocked.hosts))
-            with suppress(
-                JupiterError, TimeoutError
-            ):  # it is started again just now: one news less
+            with suppress(JupiterError, TimeoutError):  # the daemon restarts: one report is lost
                 async with asyncio.timeout(REPORT_TIMEOUT_S):
                     await self._channel.execute(note.VERB, note.to_plain())
 
@@ -84,40 +81,40 @@ class LocalSite:
         self._group.resize(rows, columns)
 
     def give_up(self) -> None:
-        """Do nothing: the ranks of this machine are always in reach."""
+        """Do nothing: this machine's ranks can always be reached."""
 
 
 @dataclass(frozen=True)
 class AttemptOpening:
-    """How a try of a launch is followed: by which id, and with which terminal."""
+    """How an attempt of a launch is followed: by which id, and with which terminal."""
 
     attempt: LaunchAttempt
     id: str = ""
-    """Of the launch."""
+    """The launch's id."""
     window: tuple[int, int] = (0, 0)
-    """Rows and columns of the terminal that the ranks have; none where it is empty."""
+    """Rows and columns of the ranks' terminal; (0, 0): they have none."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A launch of which everything is known, and nothing runs yet."""
+    """A launch that is ready to start: places, machines and orders are known."""
 
     wanted: "LaunchRequest"
     places: tuple[MachinePart, ...]
     machines: tuple[MachineAnswer, ...]
     orders: tuple[ScriptOrder, ...]
     own: str = ""
-    """The id of this machine; empty where nobody else takes part."""
+    """This machine's node id; empty: the launch uses no other machines."""
     channel: "ControlChannel | None" = None
 
 
 async def prepare(
     stack: AsyncExitStack, state_dir: Path, wanted: "LaunchRequest", opening: AttemptOpening
 ) -> Prepared:
-    """Find out where the ranks run, and whether they can.
+    """Return where the ranks will run, after checking that they can.
 
     Raises:
-        JupiterError: a machine can't be had, or can't run the script.
+        JupiterError: a machine isn't available, or can't run the script.
     """
     if not wanted.nodes:
         place, machine = place_here(wanted)
@@ -147,26 +144,26 @@ def _orders(
 
 @dataclass(frozen=True)
 class Followed:
-    """What an order says of how its ranks are followed."""
+    """The fields of an order that say how its ranks are followed."""
 
     id: str
     cut_timeout_s: int
     window: tuple[int, int]
 
     def added_to(self, order: ScriptOrder) -> ScriptOrder:
-        """Return the order with that."""
+        """Return the order with these fields."""
         return replace(order, id=self.id, cut_timeout_s=self.cut_timeout_s, window=self.window)
 
 
 async def open_sites(
     stack: AsyncExitStack, prepared: Prepared, notify: Callable[[str], None]
 ) -> Sequence[Site]:
-    """Start the ranks wherever they run; the stack ends those of this machine.
+    """Start this machine's ranks, which the stack ends, and return the sites of all machines.
 
     notify: gets notices about a machine
 
     Raises:
-        JupiterError: a machine can't run the script after all.
+        JupiterError: this machine can't start its ranks.
     """
     from jupiterd.ctl.launch.remote_site import RemoteSite
 
@@ -206,7 +203,7 @@ async def _open_here(
 
 
 def place_here(wanted: "LaunchRequest") -> tuple[MachinePart, MachineAnswer]:
-    """Return this machine's part where nobody else takes part: all stays on loopback."""
+    """Return this machine's part of a launch without other machines; it uses only loopback."""
     engine = wanted.engine.engine
     requested = Devices.parse(wanted.devices).everywhere
     devices = script_devices(requested, _gpus(engine), engine)

@@ -1,6 +1,6 @@
-"""What a command line runs: a file of Python, a module of Python by its name, or something else.
+"""What a command line runs: a Python file, a Python module by its name, or another program.
 
-Owns reading the command. Doesn't know what is in the file (`local_imports`), nor which Python it is
+Owns parsing the command. Doesn't read the file (`local_imports`), or choose the Python
 (`interpreter`).
 """
 
@@ -15,38 +15,38 @@ from jupiterd.errors import UsageError
 from jupiterd.processes.scripts.python_probe import is_python
 
 _WITH_VALUE: Final = frozenset("WX")
-"""Options of Python that take a value, which may stand behind a space."""
+"""Options of Python with a value, which may follow after a space."""
 
 _LAUNCHERS: Final = frozenset(
     {"torchrun", "deepspeed", "horovodrun", "mlx.launch", "mpiexec", "mpirun"}
 )
 _LAUNCHER_MODULES: Final = frozenset({"torch.distributed.launch", "torch.distributed.run"})
-"""What replaces the ranks that it is given by its own; `accelerate launch` takes them up."""
+"""Modules that start their own ranks and ignore given ones; `accelerate launch` uses given ones."""
 
 _MEETING: Final = frozenset({"--rdzv-backend", "--rdzv-endpoint"})
-"""By both, the same command of torchrun on several machines gets a number on each."""
+"""With both options, torchrun itself numbers the machines that run the same command."""
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A command line, as far as it is understood."""
+    """A parsed command line."""
 
     argv: tuple[str, ...]
     script: str = ""
-    """The file that is run, as an absolute path; empty where it isn't known."""
+    """The file that is run, as an absolute path; empty: unknown."""
     module: str = ""
-    """What follows `-m`."""
+    """The module after `-m`; empty: none."""
     is_alone: bool = False
-    """A script was named without any Python."""
+    """The command names a script without a Python."""
 
     @property
     def is_python(self) -> bool:
-        """Return whether a Python is what is started, and not a program that finds its own."""
+        """Return whether the command starts a Python directly."""
         return is_python(self.argv[0])
 
     @property
     def launcher(self) -> str:
-        """Return what starts ranks of its own, where that is what would be run; else nothing."""
+        """Return the name of the launcher, such as torchrun, that the command runs; empty: none."""
         name = Path(self.argv[0]).name
         if name in _LAUNCHERS:
             return name
@@ -54,17 +54,17 @@ class CommandLine:
 
     @property
     def _has_meeting_place(self) -> bool:
-        """Say whether torchrun gets a rendezvous; options after a script are the script's own."""
+        """Return whether torchrun gets a rendezvous; options after a script belong to it."""
         own = takewhile(lambda argument: not argument.endswith(".py"), self.argv)
         options = {each.partition("=")[0].replace("_", "-") for each in own}
         is_torch = self.launcher == "torchrun" or self.launcher in _LAUNCHER_MODULES
         return is_torch and options >= _MEETING and "--standalone" not in options
 
     def check_ranks(self, ranks: int) -> None:
-        """Refuse to run another launcher several times: each would train by itself, alone.
+        """Refuse several ranks of another launcher: each would train on its own.
 
         Raises:
-            UsageError: it is one without a rendezvous, and there is more than one rank.
+            UsageError: the command is a launcher without a rendezvous, and there are several ranks.
         """
         if ranks > 1 and self.launcher and not self._has_meeting_place:
             raise UsageError(
@@ -76,15 +76,15 @@ class CommandLine:
 
     @property
     def is_bare(self) -> bool:
-        """Return whether it is left open which Python that is."""
+        """Return whether the command names a Python without a path."""
         return self.is_python and "/" not in self.argv[0]
 
 
 def read_program(argv: Sequence[str], folder: Path) -> CommandLine:
-    """Return what a command runs in a folder; a script that is named alone is run by `python`.
+    """Return what a command runs in a folder; `python` runs a script that is named alone.
 
     Raises:
-        UsageError: the script that it names isn't there.
+        UsageError: the folder has no such script.
     """
     is_alone = argv[0].endswith(".py")
     argv = ("python", *argv) if is_alone else tuple(argv)
@@ -93,7 +93,7 @@ def read_program(argv: Sequence[str], folder: Path) -> CommandLine:
 
 
 def script_of(argv: Sequence[str], folder: Path) -> str:
-    """Return the first argument that is a Python file here, as an absolute path."""
+    """Return the first argument that is a Python file, as an absolute path; empty: none."""
     for argument in argv:
         path = folder / argument
         if argument.endswith(".py") and path.is_file():
@@ -104,7 +104,7 @@ def script_of(argv: Sequence[str], folder: Path) -> str:
 
 
 def module_of(argv: Sequence[str]) -> str:
-    """Return what follows `-m` among the options of Python; empty where there is none."""
+    """Return the module after `-m` in Python's options; empty: none."""
     rest = iter(argv[1:])
     for argument in rest:
         if not argument.startswith("-") or argument == "-":

@@ -1,7 +1,7 @@
-"""What the ranks of a script print, in one stream: whole lines, each with its rank before it.
+"""The output of a script's ranks as one stream of whole lines, each with its rank as a prefix.
 
-Owns cutting bytes into lines, and the last lines of the ranks that aren't shown. Doesn't know
-where the bytes come from or where the lines go: that is handed in.
+Owns splitting bytes into lines, and the last lines of ranks that aren't shown. Doesn't know where
+the bytes come from; gets a function that writes the lines.
 """
 
 from collections import deque
@@ -11,19 +11,19 @@ from typing import Final
 from jupiterd.processes.scripts import events
 
 MAX_LINE_BYTES: Final = 1 << 16
-"""What is longer is cut, so that nobody who never ends a line fills the memory."""
+"""Longer lines are split, so that a rank that never ends a line doesn't fill the memory."""
 
 TAIL_LINES: Final = 20
 
 Write = Callable[[bytes, bool], None]
-"""Takes a finished line with its end, and whether it goes to standard error."""
+"""Gets a line with its line ending, and whether it goes to standard error."""
 
 
 class RankOutput:
-    """Takes what every rank prints, and writes the lines of those that are shown."""
+    """Takes the output of every rank, and writes the lines of the ranks that are shown."""
 
     def __init__(self, write: Write, shown: Collection[int] | None = (0,)) -> None:
-        """Take where lines go, and the ranks that are shown; None shows all."""
+        """Store the function that writes lines, and the ranks that are shown; None: all."""
         self._write = write
         self._shown = shown
         self._begun: dict[tuple[int, bool], bytes] = {}
@@ -34,7 +34,7 @@ class RankOutput:
         return self._shown is None or rank in self._shown
 
     def take(self, rank: int, data: bytes, *, is_error: bool) -> None:
-        """Write the lines that these bytes end, and keep the rest."""
+        """Write the lines that are complete now, and keep the rest."""
         rest = self._begun.pop((rank, is_error), b"") + data
         *lines, rest = _cut(rest)
         for line in lines:
@@ -43,7 +43,7 @@ class RankOutput:
             self._begun[rank, is_error] = rest
 
     def finish(self, rank: int) -> None:
-        """Write what a rank that has ended left unfinished."""
+        """Write the unfinished lines of a rank that has ended."""
         for is_error in (False, True):
             if rest := self._begun.pop((rank, is_error), b""):
                 self._line(rank, rest + b"\n", is_error=is_error)
@@ -55,7 +55,7 @@ class RankOutput:
         """Do nothing, like `settle`."""
 
     def tail(self, rank: int) -> list[str]:
-        """Return the last lines of a rank that isn't shown."""
+        """Return the last lines, at most TAIL_LINES, of a rank that isn't shown."""
         return [line.decode("utf-8", "replace").rstrip() for line in self._tails.get(rank, ())]
 
     def _line(self, rank: int, line: bytes, *, is_error: bool) -> None:
@@ -77,7 +77,7 @@ def prefix(rank: int) -> bytes:
 
 
 def _cut(data: bytes) -> list[bytes]:
-    r"""Return finished lines, then the beginning of one that isn't; a progress bar has \r."""
+    r"""Return complete lines, then the unfinished one; lines of a progress bar end with \r."""
     lines = data.splitlines(keepends=True) or [b""]
     found: list[bytes] = []
     for line in lines:
@@ -85,6 +85,6 @@ def _cut(data: bytes) -> list[bytes]:
             found.append(line[:MAX_LINE_BYTES] + b"\n")
             line = line[MAX_LINE_BYTES:]  # noqa: PLW2901 - the rest of it
         found.append(line)
-    if found[-1].endswith(b"\r"):  # perhaps half of \r\n
+    if found[-1].endswith(b"\r"):  # the \n of \r\n may follow
         return found
     return [*found, b""] if found[-1].endswith(b"\n") else found

@@ -1,7 +1,7 @@
-"""The record of a launch while it runs: that it does, what it says, and how it ended.
+"""The record of a launch while it runs: its process, its output, and how it ended.
 
-Owns writing it. Where no state folder of ours is there, nothing is written: a script on this
-machine alone needs no daemon, and none may ever run here.
+Owns writing it. Writes nothing if there is no state folder of ours, because a script on this
+machine alone needs no daemon.
 """
 
 import os
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """What is written of one launch."""
+    """The record of one launch; it may have no place on the disk."""
 
     def __init__(self, wanted: "LaunchRequest") -> None:
         self.id = secrets.token_hex(3)
@@ -39,10 +39,10 @@ class Recording:
         self._record: LaunchRecord | None = None
 
     def open(self, stack: ExitStack, state_dir: Path) -> None:
-        """Begin the record, where there is a place for it.
+        """Begin the record, if the state folder can hold it.
 
         Raises:
-            StateDirError: it is detached, and nobody could find it again.
+            StateDirError: the launch is detached, and couldn't be found without a record.
         """
         if not can_record(state_dir):
             if self._wanted.is_detached:
@@ -60,7 +60,7 @@ class Recording:
             self._record = record
 
     def began(self, nodes: Sequence[str], processes: int, restarts: int) -> None:
-        """Write down what runs."""
+        """Record what runs in an attempt."""
         if self._record is None:
             return
         wanted = self._wanted
@@ -78,7 +78,7 @@ class Recording:
         self._record.write(launch)
 
     def ended(self, status: int, words: str) -> None:
-        """Write down how it ended."""
+        """Record how the launch ended."""
         if self.events is not None:
             self.events.append(Over(words))
         if self._record is not None:
@@ -87,7 +87,7 @@ class Recording:
 
 @contextmanager
 def recording(wanted: "LaunchRequest", state_dir: Path) -> Generator[Recording]:
-    """Write down a launch for as long as the context is open."""
+    """Yield the record of a launch, which is open until the block ends."""
     with ExitStack() as stack:
         record = Recording(wanted)
         record.open(stack, state_dir)

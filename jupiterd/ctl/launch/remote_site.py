@@ -1,8 +1,8 @@
-"""The ranks of a launch on another machine: supervised there, followed through our daemon.
+"""The ranks of a launch on another machine, which supervises them; followed through our daemon.
 
-Owns following them across a cut network, and across daemons that die and restart, here or there.
-Their output is stored there meanwhile, and read on from the last offset. Doesn't know the other
-machines, or what the end of a rank means.
+Owns following them across network failures and restarts of either daemon: the other machine stores
+their output, and each new call reads on from the last offset. Doesn't know further machines, or
+what the end of a rank means.
 """
 
 import asyncio
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from jupiterd.client.channel import ControlChannel
 
 KEEPALIVE_S: Final = 2.0
-"""Seconds between two requests that show that we are still there."""
+"""Seconds between two requests that show that this process is alive."""
 
 SILENCE_S: Final = 6.0
-"""Seconds without a message after which a call is made again: its connection may be dead."""
+"""Seconds without a message after which the call is repeated: its connection may be dead."""
 
 RETRY_S: Final = 0.5
 REPORT_SILENCE_AFTER_S: Final = 3.0
 
 _PASSING = (PeerUnreachableError, DaemonUnreachableError, TimedOutError)
-"""Errors after which the call is tried again."""
+"""Errors after which the call is repeated."""
 
 Notify = Callable[[str], None]
 
@@ -64,11 +64,11 @@ class RemoteSite:
         self._listening: asyncio.Timeout | None = None
 
     async def events(self) -> AsyncGenerator[ScriptEvent]:
-        """Yield what they print and how they end, until all have.
+        """Yield the events of the ranks until all have ended.
 
         Raises:
             PeerUnreachableError: the machine sent nothing for too long.
-            JupiterError: it refuses, or its ranks are gone.
+            JupiterError: the machine refuses, or its ranks are lost.
         """
         self._last_message_s = time.monotonic()
         while True:
@@ -97,7 +97,7 @@ class RemoteSite:
         await self._requests.put(ScriptRequest(window=window_to_proto((rows, columns))))
 
     def give_up(self) -> None:
-        """Wait for them no more where they can't be reached: they end by themselves."""
+        """Stop waiting for a machine that can't be reached: its ranks end by themselves."""
         self._is_abandoned = True
         if self._listening is not None and not self._keeps_parts:
             self._listening.reschedule(asyncio.get_running_loop().time())
@@ -115,7 +115,7 @@ class RemoteSite:
             call.cancel()
 
     async def _next(self, messages: AsyncIterator[ProtoEvent]) -> ProtoEvent | None:
-        """Return the next message; None at the end. An older version may be silent for long."""
+        """Return the next message; None: the end. For older versions, silence has no limit."""
         try:
             async with asyncio.timeout(SILENCE_S if self._keeps_parts else None) as self._listening:
                 return await anext(messages)
@@ -144,7 +144,7 @@ class RemoteSite:
 
     async def _requests_to_send(self) -> AsyncGenerator[ScriptRequest]:
         yield self._first()
-        if self._signalled is not None:  # it went into a call that was dead
+        if self._signalled is not None:  # the last call may have lost it
             yield self._signalled[1]
         while True:
             try:

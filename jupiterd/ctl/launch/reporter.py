@@ -1,7 +1,7 @@
-"""The reports of a launch: what its ranks print, how they end, and notices.
+"""The reports of a launch: its ranks' output, their ends, and notices.
 
-Owns where they go: to the terminal at once, and to the launch's record where there is one. Doesn't
-know where events come from, or what they mean for the launch.
+Owns where they go: to the terminal, and to the launch's record if there is one. Doesn't know where
+events come from, or what they mean for the launch.
 """
 
 import contextlib
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 class LaunchOutput(Protocol):
-    """Shows what ranks print."""
+    """Shows the output of ranks."""
 
     def is_shown(self, rank: int) -> bool:
         """Return whether this rank's lines are written."""
         ...
 
     def take(self, rank: int, data: bytes, *, is_error: bool) -> None:
-        """Take what a rank has printed."""
+        """Show bytes that a rank has printed."""
         ...
 
     def finish(self, rank: int) -> None:
-        """Write what a rank that has ended left unfinished."""
+        """Write the unfinished lines of a rank that has ended."""
         ...
 
     def tail(self, rank: int) -> list[str]:
@@ -49,16 +49,16 @@ class LaunchOutput(Protocol):
         ...
 
     def settle(self) -> None:
-        """Make room for something else."""
+        """Prepare the terminal for other output."""
         ...
 
     def resume(self) -> None:
-        """Draw again what was there."""
+        """Redraw what `settle` has erased."""
         ...
 
 
 class LaunchReporter:
-    """Writes everything; a terminal that is gone doesn't stop the launch."""
+    """Writes all reports of a launch; a closed terminal doesn't stop the launch."""
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class LaunchReporter:
         self._has_terminal = has_terminal
         self._is_failure_reported = False
         self.result: LaunchResult | None = None
-        """The document that is printed at the end; None where it wasn't requested."""
+        """The document that is printed at the end; None: it wasn't requested."""
 
     def take(self, event: ScriptEvent, machine: str) -> None:
         """Record an event of a rank, and show it."""
-        if self._events is not None and not isinstance(event, Notice):  # else it is there twice
+        if self._events is not None and not isinstance(event, Notice):  # `notice` records it
             self._events.append(event)
         if self.result is not None:
             self.result.take(event)
@@ -121,7 +121,7 @@ class LaunchReporter:
                 )
 
     def show_result(self, status: int, reason: str) -> None:
-        """Print the result's document, where it was requested."""
+        """Print the result's document, if it was requested."""
         if self.result is not None:
             with contextlib.suppress(OSError):
                 self._console.show(self.result.document(status, reason), list)
@@ -131,7 +131,7 @@ class LaunchReporter:
         return self._output.tail(rank)
 
     def report(self, words: str, rank: int | None) -> None:
-        """Write why an attempt failed, and the failed rank's last lines where they aren't shown."""
+        """Write why an attempt failed, and the failed rank's last lines if they aren't shown."""
         others = "; the others were ended" if rank is not None else ""
         self.notice(f"{words}{others}")
         if rank is not None and not self._output.is_shown(rank):
@@ -139,7 +139,7 @@ class LaunchReporter:
                 self.notice(f"{prefix(rank).decode()}{line}")
 
     def window(self) -> tuple[int, int] | None:
-        """Return rows and columns that a rank has on our terminal, where ranks have one."""
+        """Return rows and columns for a rank on our terminal; None: there is no terminal."""
         if not self._has_terminal:
             return None
         with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-"""What came of a launch, as a document for programs: each rank's machine, exit status and time.
+"""The result of a launch as a document for programs: each rank's machine, exit status and time.
 
-Owns gathering it while the launch runs. Doesn't know how a rank is followed, or who reads it.
+Owns collecting it while the launch runs. Doesn't know how a rank is followed, or who reads it.
 """
 
 import signal
@@ -22,7 +22,7 @@ class _End:
 
 
 class LaunchResult:
-    """Of one launch; its last try counts."""
+    """The result of one launch; its last attempt counts."""
 
     def __init__(self, launch: str) -> None:
         self._launch = launch
@@ -32,22 +32,22 @@ class LaunchResult:
         self._ends: dict[int, _End] = {}
 
     def began(self, prepared: Prepared, restarts: int) -> None:
-        """Take what is run in a try."""
+        """Start a new attempt: forget the ranks' ends of the one before."""
         self._prepared, self._restarts = prepared, restarts
         self._try_began_s = time.monotonic()
         self._ends = {}
 
     def take(self, event: ScriptEvent) -> None:
-        """Take an event of a rank."""
+        """Note the end of a rank; ignore other events."""
         if isinstance(event, Ended):
             self._ends[event.rank] = _End(event.status, time.monotonic() - self._try_began_s)
 
     def document(self, status: int, reason: str) -> dict[str, Any]:
-        """Return what came of it.
+        """Return the document; empty if no attempt began.
 
         Args:
-            status: with which the command ends.
-            reason: why that isn't 0.
+            status: the exit status of the command.
+            reason: why the status isn't 0; empty if it is.
         """
         if self._prepared is None:
             return {}
@@ -76,7 +76,7 @@ class LaunchResult:
 
 
 def _ended(end: _End | None) -> dict[str, Any]:
-    """Return how a rank ended; nothing is known of one that was lost."""
+    """Return the fields about a rank's end; all are None if the rank was lost."""
     if end is None:
         return {"status": None, "signal": None, "seconds": None}
     number = end.status - STATUS_OF_SIGNAL

@@ -1,7 +1,7 @@
-"""One try of a launched script on one or several machines, from its start to its end.
+"""One attempt of a launched script on one or several machines, from its start to its end.
 
-Owns what the end of one rank means for the others, and what Ctrl-C does. Doesn't know how a rank
-is started, here (`gang.script`) or elsewhere (`places`), or whether all are started again.
+Owns what the end of one rank means for the others, and what Ctrl-C does. Doesn't know how ranks are
+started (`places`), or whether there is another attempt (`attempts`).
 """
 
 import asyncio
@@ -18,34 +18,34 @@ from jupiterd.errors import JupiterError
 from jupiterd.processes.scripts.events import STORE_RANK, Ended, Ending, Over, ScriptEvent
 
 FAILURE_LADDER: Final = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 2.0))
-"""What the others get when one has failed, and how long each signal is given."""
+"""(signal, seconds until the next one) for the other ranks after one has failed."""
 
 INTERRUPT_LADDER: Final = ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
-"""What all get at Ctrl-C: a script may save; one that hangs in a collective never hears of it."""
+"""The same for all ranks after Ctrl-C: a script may save, unless it hangs in a collective."""
 
 GENTLE: Final = frozenset({signal.SIGINT, signal.SIGHUP})
-"""A terminal that closes ends a script as Ctrl-C does."""
+"""Signals that use INTERRUPT_LADDER: a closed terminal ends a script as Ctrl-C does."""
 
 STATUS_OF_SIGNAL: Final = 128
 LOST: Final = 1
 ENDED_ALONE_S: Final = 15.0
-"""After so long it is said that some ranks are done and others go on: they may wait for them."""
+"""Seconds after a rank's end until a notice names the ranks that still run and may wait for it."""
 
 
 @dataclass(frozen=True)
 class LaunchFailure:
-    """What ended a run."""
+    """The failure or signal that ended an attempt."""
 
     status: int
     words: str
     rank: int | None = None
-    """The one that failed; None where it was stopped, or a machine is lost."""
+    """The rank that failed; None: the launch was stopped, or a machine is lost."""
     is_final: bool = False
-    """Somebody wants an end: nothing is started again."""
+    """The user also asked for an end: no restart follows."""
 
 
 class LaunchRun:
-    """One try; `run` does it."""
+    """One attempt; `run` makes it."""
 
     def __init__(self, sites: Sequence[Site], ranks: int, reporter: LaunchReporter) -> None:
         self._sites = sites
@@ -57,7 +57,7 @@ class LaunchRun:
         self._alone: asyncio.TimerHandle | None = None
 
     async def run(self) -> LaunchFailure | None:
-        """Return what failed first, once nothing runs any more; None where nothing did."""
+        """Follow all ranks until they have ended; return the first failure, or None."""
         loop = asyncio.get_running_loop()
         taken = [s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if not _is_ignored(s)]
         for number in taken:
@@ -84,7 +84,7 @@ class LaunchRun:
             self._fail(LaunchFailure(LOST, f"the ranks on {site.name} are lost"))
 
     def _check_ends(self, site: Site, ranks: range) -> None:
-        """Fail where a site's events ended without the end of a rank: it may have failed."""
+        """Fail if a site's events ended without the end of a rank, which may have failed."""
         if without_end := sorted(self._running.intersection(ranks)):
             named = ", ".join(f"rank {rank}" for rank in without_end)
             self._fail(LaunchFailure(LOST, f"how {named}{self._where(site)} ended isn't known"))
@@ -104,7 +104,7 @@ class LaunchRun:
                 pass
 
     def _ended_there(self, words: str) -> None:
-        """Somebody stopped it: a rank that fails meanwhile fails by that, and is no reason."""
+        """Fail because a machine ended its ranks; replace a rank's failure that this caused."""
         if self._failure is not None and self._failure.rank is not None:
             self._failure = LaunchFailure(LOST, words)
         self._fail(LaunchFailure(LOST, words))
@@ -113,7 +113,7 @@ class LaunchRun:
         return f" on {site.name}" if len(self._sites) > 1 else ""
 
     def _store_ended(self, status: int) -> None:
-        """Say so; ranks that have met don't need it, and others will say what they miss."""
+        """Print a notice only: ranks that have met don't need the store, and others will fail."""
         if status and self._failure is None:
             said = self._reporter.tail(STORE_RANK)
             last = f": {said[-1]}" if said else ""
@@ -135,7 +135,7 @@ class LaunchRun:
             self._alone.cancel()
 
     def _say_alone(self) -> None:
-        """Name who is done while others go on: those may wait for them for ever."""
+        """Name the ranks that are done and those that still run: they may wait forever."""
         if self._failure is None and self._running:
             left = ", ".join(f"rank {rank}" for rank in sorted(self._running))
             done = ", ".join(self._done)
@@ -149,16 +149,16 @@ class LaunchRun:
             self._climb(FAILURE_LADDER)
 
     def _interrupted(self, number: int) -> None:
-        """Stop gently; where that goes on already, at once."""
+        """Stop the ranks gently; if they are being stopped already, kill them."""
         if self._failure is not None:
             self._failure = replace(self._failure, is_final=True)
-            if number != signal.SIGHUP:  # a terminal that closes sends two, and nobody is impatient
+            if number != signal.SIGHUP:  # a closing terminal sends two of them
                 self._climb(FAILURE_LADDER[-1:])
             return
         words = f"stopped by {signal.Signals(number).name}"
         self._failure = LaunchFailure(STATUS_OF_SIGNAL + number, words)
         self._climb(INTERRUPT_LADDER if number in GENTLE else FAILURE_LADDER)
-        with suppress(OSError):  # the terminal may be what has gone
+        with suppress(OSError):  # the terminal may be closed
             self._reporter.notice("stopping; press Ctrl-C again to end everything at once")
 
     def _resized(self) -> None:
@@ -180,18 +180,18 @@ class LaunchRun:
 
 
 def _ranks_of(sites: Sequence[Site]) -> list[range]:
-    """Return the ranks of each site: they are numbered machine by machine."""
+    """Return the ranks of each site; ranks are numbered machine by machine."""
     ends = accumulate(site.processes for site in sites)
     return [range(end - site.processes, end) for site, end in zip(sites, ends, strict=True)]
 
 
 def _is_ignored(number: int) -> bool:
-    """Return whether whoever started us wants a signal to mean nothing, as nohup does of SIGHUP."""
+    """Return whether the parent process made us ignore a signal, as nohup does with SIGHUP."""
     return number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
 
 
 def ending(status: int) -> str:
-    """Say how a process ended, as shells number it."""
+    """Return the end of a sentence about how a process ended; status: as shells number it."""
     if status > STATUS_OF_SIGNAL and status - STATUS_OF_SIGNAL in set(signal.Signals):
         return f"was killed by {signal.Signals(status - STATUS_OF_SIGNAL).name}"
     return f"ended with status {status}"

@@ -1,6 +1,6 @@
 """Sending the working folder to the machines that run a launch.
 
-Owns the call and what is said of it. Doesn't know what travels (`working_folder`), or how.
+Owns the call and its notices. Doesn't choose the files (`working_folder`), or transfer them.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,10 +19,10 @@ SHOWN: Final = 3
 
 
 async def shipped(prepared: Prepared, notify: Callable[[str], None]) -> Prepared:
-    """Send the folder where it is to travel; return the launch with the orders that name it.
+    """Send the folder if it was requested; return the launch with orders that name its copies.
 
     Raises:
-        JupiterError: it can't be read here, or a machine can't fetch it.
+        JupiterError: the folder can't be read here, or a machine can't fetch it.
     """
     folder, channel = prepared.wanted.travelling, prepared.channel
     others = [place for place in prepared.places if place.node != prepared.own]

@@ -1,7 +1,7 @@
-"""The ranks of a launch on one machine, as the launch sees them.
+"""The interface of a launch to its ranks on one machine.
 
-Owns the interface alone. Doesn't know whether this machine runs them (`places`) or another one
-does (`remote_site`).
+Owns only the interface. Doesn't know whether this machine runs them (`places`) or another one
+(`remote_site`).
 """
 
 from collections.abc import AsyncGenerator
@@ -24,7 +24,7 @@ class Site(Protocol):
         ...
 
     def events(self) -> AsyncGenerator[ScriptEvent]:
-        """Yield what they print and how they end, until all have ended; raises JupiterError."""
+        """Yield the events of the ranks until all have ended; raise JupiterError."""
         ...
 
     async def signal(self, number: int) -> None:
@@ -36,5 +36,5 @@ class Site(Protocol):
         ...
 
     def give_up(self) -> None:
-        """Wait for them no more where they can't be reached."""
+        """Stop waiting for the ranks if their machine can't be reached."""
         ...

@@ -1,7 +1,7 @@
-"""Whether the Python that runs a script here has torch, with which the ranks would meet.
+"""The check whether the Python that runs a script here has torch, which the ranks' store needs.
 
-Owns that check, and which other Python has it. Doesn't know how the store is started
-(`processes.script`); each other machine checks its own Python.
+Owns that check, and finds another Python that has it. Doesn't start the store (`processes.script`);
+each other machine checks its own Python.
 """
 
 import importlib.util
@@ -28,9 +28,9 @@ sys.exit({WITHOUT} if importlib.util.find_spec("torch") is None else 0)
 
 
 def with_store(prepared: Prepared, notify: Callable[[str], None]) -> Prepared:
-    """Return the launch without its store where the Python here has no torch, and say so.
+    """Return the launch, without its store if the Python here has no torch; notify of that.
 
-    Ranks that don't import torch need none; those that do can't start with that Python.
+    Ranks that don't import torch need no store; those that do can't start with that Python.
     """
     orders = [*prepared.orders]
     for number, (place, order) in enumerate(zip(prepared.places, orders, strict=True)):
@@ -44,7 +44,7 @@ def with_store(prepared: Prepared, notify: Callable[[str], None]) -> Prepared:
 
 
 def missing(python: str, order: ScriptOrder, environment: Mapping[str, str]) -> str:
-    """Say that a Python has no torch, and which one has."""
+    """Return a notice that a Python has no torch, and which one has it."""
     prefixes = (environment.get(name) for name in ENVIRONMENTS)
     active = next((str(Path(prefix, "bin", "python")) for prefix in prefixes if prefix), "")
     found = [
@@ -57,7 +57,7 @@ def missing(python: str, order: ScriptOrder, environment: Mapping[str, str]) -> 
 
 
 def has_torch(python: str, folder: str) -> bool:
-    """Say whether a Python finds torch, without an import of it; True where it doesn't answer."""
+    """Return whether a Python finds torch, without importing it; True if it can't be run."""
     if Path(python) == Path(sys.executable):
         return importlib.util.find_spec("torch") is not None
     try:

@@ -1,7 +1,7 @@
-"""What of a working folder travels with a launch: all but what git ignores.
+"""The files of a working folder that are sent with a launch: all except those that git ignores.
 
-Owns the list. git itself makes it where there is one; else `.gitignore` files are read as git reads
-them. Doesn't read what is in the files, or know where they go.
+Owns the list. git makes it if the folder is in a repository; otherwise this module reads
+`.gitignore` files as git does. Doesn't read other files, or know where they are sent.
 """
 
 import os
@@ -30,13 +30,13 @@ _LIST: Final = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-stan
 
 @dataclass(frozen=True)
 class WorkingFolder:
-    """The files that travel."""
+    """The files that are sent."""
 
     root: Path
     sizes: Mapping[str, int]
-    """Path relative to the folder -> bytes."""
+    """Path relative to the folder -> size in bytes."""
     left_out: tuple[str, ...] = ()
-    """What can't travel: links that lead out of the folder, and names that aren't text."""
+    """Files that can't be sent: links that lead out of the folder, and names that aren't UTF-8."""
 
     @property
     def size_bytes(self) -> int:
@@ -45,22 +45,22 @@ class WorkingFolder:
 
     @property
     def shown(self) -> str:
-        """Return how much it is, in words."""
+        """Return the number of files and their total size, as a text."""
         return f"{counted(len(self.sizes), 'file')}, {size(self.size_bytes)}"
 
 
 def working_folder(
     root: Path, also: Sequence[str] = (), limit_mib: int = LIMIT_MIB
 ) -> WorkingFolder:
-    """List what travels.
+    """Return the files to send.
 
     Args:
         root: the folder.
-        also: files and folders below it that travel although they are ignored.
-        limit_mib: of all files together.
+        also: files and folders below it that are sent although git ignores them.
+        limit_mib: the highest total size of all files, in MiB.
 
     Raises:
-        UsageError: it is more than that, or nothing, or what is to travel too isn't there.
+        UsageError: the files are too large or too many, there is none, or one of `also` is missing.
     """
     found, left_out = dict[str, int](), list[str]()
     for name in dict.fromkeys([*_listed(root), *_named(root, also)]):
@@ -95,7 +95,7 @@ def _listed(root: Path) -> Iterator[str]:
 
 
 def _by_git(root: Path) -> list[str] | None:
-    """Return what git lists; None where it can't."""
+    """Return the files that git lists, also in inner repositories; None: git can't list them."""
     try:
         said = subprocess.run(
             _LIST, cwd=root, capture_output=True, timeout=GIT_TIMEOUT_S, check=True
@@ -114,7 +114,7 @@ def _by_git(root: Path) -> list[str] | None:
 
 
 def files_without_git(root: Path) -> Iterator[str]:
-    """Walk a folder, and leave out what the `.gitignore` files on the way name."""
+    """Yield the files below a folder, relative to it, unless a `.gitignore` file names them."""
     specs: dict[Path, GitIgnoreSpec] = {}
     for base, folders, files in os.walk(root):
         here = Path(base)
@@ -141,7 +141,7 @@ def _note_ignored(folder: Path, specs: "dict[Path, GitIgnoreSpec]") -> None:
 
 
 def _is_ignored(path: Path, name: str, root: Path, specs: "dict[Path, GitIgnoreSpec]") -> bool:
-    """Ask the files nearest first, as git does: the first that says anything decides."""
+    """Return whether a path is ignored; the nearest `.gitignore` file that matches it decides."""
     for folder in path.parents:
         if (spec := specs.get(folder)) is not None:
             inner = (path.parent.relative_to(folder) / name).as_posix()
@@ -154,7 +154,7 @@ def _is_ignored(path: Path, name: str, root: Path, specs: "dict[Path, GitIgnoreS
 
 
 def _is_never(root: Path, name: str) -> bool:
-    """Return whether nobody wants a file elsewhere: git's own, compiled ones, and environments."""
+    """Return whether a file is never sent: git's own files, compiled ones, and environments."""
     parts = PurePosixPath(name).parts
     if not _NEVER.isdisjoint(parts):
         return True
@@ -176,7 +176,7 @@ def _named(root: Path, also: Sequence[str]) -> Iterator[str]:
 
 
 def _travelling(root: Path, name: str) -> int | None:
-    """Return a file's size; None where it can't travel, and -1 where there is nothing."""
+    """Return a file's size in bytes; None: it can't be sent; -1: it doesn't exist."""
     path = root / name
     try:
         name.encode()

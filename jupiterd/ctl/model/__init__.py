@@ -1,1 +1,1 @@
-"""`jupiterctl model`."""
+"""`jupiterctl model`: lists, shows, exports and promotes models."""

@@ -1,4 +1,4 @@
-"""The prompt in the example of a model's card, in the model's language and about its domain.
+"""The example prompt of a model card, in the model's language and about its domain.
 
 Pure. Owns the text. Doesn't know how a prompt is passed to a model.
 """
@@ -13,9 +13,9 @@ _BEGINNINGS = {"code:python": "def count(", "es": "La ", "en": "The "}
 
 
 def example_prompt(model: Mapping[str, Any], *, is_chat: bool) -> str:
-    """Return a question, or the beginning of a text such as the model was trained on.
+    """Return a question for a chat model; for others, the beginning of a text to continue.
 
-    model: the daemon's document of it
+    model: the daemon's document of the model
     """
     language = str(model.get("language") or "")
     if is_chat:
@@ -24,7 +24,7 @@ def example_prompt(model: Mapping[str, Any], *, is_chat: bool) -> str:
 
 
 def _beginning_of_its_own(model: Mapping[str, Any]) -> str:
-    """Return the first words of a text that it went on with; nothing where none was kept."""
+    """Return the first words of a recorded prompt of the model; empty: none was recorded."""
     for each in model.get("completions") or ():
         if words := str(each["prompt"]).split():
             return " ".join(words[:MOST_WORDS])

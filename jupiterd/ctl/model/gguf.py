@@ -1,7 +1,7 @@
-"""Turning a Hugging Face folder into one GGUF file: here, or by llama.cpp's own converter.
+"""Converts a Hugging Face folder to one GGUF file, with Jupiter's code or llama.cpp's converter.
 
-Owns which of the two does it, finding the converter and running it. The converter isn't part of
-Jupiter: people install it. It runs where they name it, or where a model isn't known here.
+Owns the choice between the two, and finds and runs the converter. The converter isn't part of
+Jupiter: users install it. It is used if the user names it, or if Jupiter doesn't know the model.
 """
 
 import json
@@ -35,7 +35,7 @@ _HINT = (
 
 
 def named_converter(named: Path | None) -> Path | None:
-    """Return the converter that is named; raises NotFoundError where there is no such file."""
+    """Return the full path of the named converter, if any; raise NotFoundError if it is no file."""
     if named is None:
         return None
     if not named.is_file():
@@ -46,18 +46,20 @@ def named_converter(named: Path | None) -> Path | None:
 def make_gguf(
     converter: Path | None, folder: Path, config: Mapping[str, Any], to: Path, name: str
 ) -> str:
-    """Write the GGUF file of a model folder; return who has made it, in words.
+    """Write the GGUF file of a model folder; return the name of the program that wrote it.
 
     Args:
-        converter: the one that people name; None: the one on PATH, if the model isn't known here.
-        folder: of the model.
-        config: its config.json.
-        to: the file.
-        name: what the model is called in it.
+        converter: the one that the user names; None: Jupiter's own code, or the one on PATH if
+        Jupiter doesn't know the model.
+        folder: the model's folder.
+        config: the content of its config.json.
+        to: the file to write.
+        name: the model's name in the file.
 
     Raises:
-        MissingExtraError: the model isn't known here, and there is no converter.
-        WorkFailedError: the converter says why it can't.
+        CorruptArtifactError: a file of the folder can't be read.
+        MissingExtraError: Jupiter can't write the model, and there is no converter.
+        WorkFailedError: the converter failed; the message has its reason.
     """
     if converter is None:
         try:
@@ -71,7 +73,7 @@ def make_gguf(
 
 
 def _on_path(why: JupiterError) -> Path:
-    """Return the converter on PATH, which does what can't be done here; `why` it can't."""
+    """Return the converter on PATH; raise MissingExtraError, with the reason `why`, if it isn't."""
     if (found := shutil.which(CONVERTER)) is None:
         hint = why.hint if isinstance(why, MissingExtraError) else _HINT
         raise MissingExtraError(
@@ -81,10 +83,10 @@ def _on_path(why: JupiterError) -> Path:
 
 
 def convert(converter: Path, folder: Path, to: Path, name: str) -> None:
-    """Write the GGUF file of a model folder, in which the model is called so.
+    """Write the GGUF file of a model folder with llama.cpp's converter; name: of the model in it.
 
     Raises:
-        WorkFailedError: the converter says why it can't.
+        WorkFailedError: the converter failed; the message has its reason.
     """
     program = [gguf_program.__file__] if _splits_like_gpt2(folder) else []
     arguments = [str(converter), str(folder), "--outfile", str(to), "--model-name", printable(name)]
@@ -104,7 +106,7 @@ def convert(converter: Path, folder: Path, to: Path, name: str) -> None:
 
 
 def _python_of(converter: Path) -> str:
-    """Return the Python that the converter's first line names: it has what the converter needs."""
+    """Return the Python of the converter's first line (it has the dependencies), else ours."""
     try:
         with converter.open("rb") as file:
             first = file.readline(256).decode("utf-8", "replace")
@@ -116,7 +118,7 @@ def _python_of(converter: Path) -> str:
 
 
 def _splits_like_gpt2(folder: Path) -> bool:
-    """Return whether a tokenizer's text is split as GPT-2's is, as that of ours is."""
+    """Return whether a tokenizer splits text like GPT-2's, as Jupiter's own tokenizers do."""
     try:
         said: Any = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
         split: Any = said["pre_tokenizer"] or {}

@@ -2,9 +2,10 @@
 
     python gguf_program.py convert_hf_to_gguf.py MODEL_FOLDER --outfile FILE ...
 
-The converter recognises tokenizers by the hash of their tokens of one text, and refuses any that
-was trained elsewhere. Ours split text as GPT-2's does before they merge bytes. Each class of the
-converter that names a splitting returns GPT-2's name where it would refuse.
+The converter recognises a tokenizer by a hash of its tokens for a fixed text, and refuses
+tokenizers that it doesn't know. Ours split text as GPT-2's does before merging bytes. This program
+changes each class of the converter that names a splitting rule: it returns GPT-2's name instead of
+refusing.
 
 It runs with the converter's own Python, so it needs nothing but the standard library.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 SPLITTING_METHOD = "get_vocab_base_pre"
-"""The converter's method that names a splitting."""
+"""The converter's method that names a splitting rule."""
 
 LIKE_GPT2 = "gpt-2"
 
@@ -25,7 +26,7 @@ _build_class = builtins.__build_class__
 
 
 def main() -> None:
-    """Run the converter that the first argument names with the arguments after it."""
+    """Run the converter that the first argument names, with the further arguments."""
     converter, *arguments = sys.argv[1:]
     builtins.__build_class__ = _built
     sys.argv = [converter, *arguments]
@@ -34,7 +35,7 @@ def main() -> None:
 
 
 def _built(*parts: Any, **keywords: Any) -> type:
-    """Make a class as Python does, and wrap its SPLITTING_METHOD if it has one."""
+    """Build a class as Python does, and wrap its SPLITTING_METHOD if it has one."""
     built: type = _build_class(*parts, **keywords)
     if SPLITTING_METHOD in vars(built):
         setattr(built, SPLITTING_METHOD, _knowing(vars(built)[SPLITTING_METHOD]))

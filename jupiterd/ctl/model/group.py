@@ -1,4 +1,4 @@
-"""`jupiterctl model ...`: what was trained, and taking it elsewhere."""
+"""`jupiterctl model ...`: lists, shows, exports and promotes models."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,10 +16,10 @@ from jupiterd.errors import StudentOnTrialError, UsageError
 FORMATS = ("hf", "mlx", "gguf")
 
 READING_S = 60.0
-"""How long small files of a model may take that lie on other nodes."""
+"""Seconds to wait for small files of a model from other nodes."""
 
 FETCHING_S = 3600.0
-"""How long an export waits for weights that come from other nodes."""
+"""Seconds that an export waits for weights from other nodes."""
 
 
 @click.group(cls=Group)
@@ -170,7 +170,7 @@ def promote(invocation: Invocation, model: str) -> None:
 
 
 def _tasks_of(invocation: Invocation, model: str) -> Callable[[Path, Mapping[str, Any]], None]:
-    """Return what writes a candidate's tasks for lm-evaluation-harness into its folder."""
+    """Return a function that writes a candidate's lm-evaluation-harness tasks into its folder."""
     from jupiterd.ctl.calls import ask_over_grpc
     from jupiterd.ctl.model.lm_eval_export import write_tasks
 

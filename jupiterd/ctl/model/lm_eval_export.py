@@ -1,15 +1,15 @@
-"""Tasks for lm-evaluation-harness, next to an exported model: its held-out text and its gaps.
+"""Tasks for lm-evaluation-harness in the folder of an exported model: held-out text and cloze gaps.
 
-Owns the folder's files. Whoever has `lm_eval` can check our figures with a program that others
-wrote; nothing of it is needed here. Two tasks:
+Owns the files of these tasks. With them, users of `lm_eval` can check our figures with an
+independent program; this module doesn't need it. Two tasks:
 
 | task | type there | what it should come to |
 |---|---|---|
 | ..._bits_per_byte | loglikelihood_rolling, over the documents that the gate scored | val_bpb |
 | ..._cloze | multiple_choice: what stood in a gap, and three others like it | gaps filled |
 
-Where a document is longer than the model's context, the harness gives each window one token of
-context, and we a quarter of a window: its bits per byte are a little higher then.
+If a document is longer than the model's context, the harness gives each window one token of
+context, and Jupiter a quarter of a window: the harness's bits per byte are a little higher then.
 """
 
 import json
@@ -34,16 +34,16 @@ TEXT_FILE, GAPS_FILE = "held_out.jsonl", "cloze.jsonl"
 
 
 def write_tasks(folder: Path, model: Mapping[str, Any], held_out: Mapping[str, Any]) -> None:
-    """Write the tasks of a candidate below its exported folder.
+    """Write the tasks of a candidate into a subfolder of its exported folder.
 
     Args:
-        folder: that of the model.
-        model: the daemon's document of it.
-        held_out: the daemon's document of what it was judged on.
+        folder: the model's exported folder.
+        model: the daemon's document of the model.
+        held_out: the daemon's document of the held-out text that the model was judged on.
 
     Raises:
-        NotFoundError: a document isn't where it was held out.
-        CorruptArtifactError: the verdict's files aren't what they should be.
+        NotFoundError: a held-out document can't be reached.
+        CorruptArtifactError: the verdict's files can't be read.
     """
     scores, gaps = _judged_on(Path(held_out["verdict"]))
     places = [Path(each) for each in held_out["texts"]]
@@ -65,7 +65,7 @@ def write_tasks(folder: Path, model: Mapping[str, Any], held_out: Mapping[str, A
 
 
 def _judged_on(verdict: Path) -> tuple[list[DocumentScore], list[ClozeScore]]:
-    """Return the rows of the gate's own part of the held-out text, and of the gaps in it."""
+    """Return the scores of the gate's part of the held-out text, sorted by id, and of its gaps."""
     try:
         scores = read_score_lines([(verdict / SCORES_FILE).read_text(encoding="utf-8")])
         gaps = read_cloze_lines([(verdict / CLOZE_FILE).read_text(encoding="utf-8")])
@@ -75,7 +75,7 @@ def _judged_on(verdict: Path) -> tuple[list[DocumentScore], list[ClozeScore]]:
 
 
 def _text(places: Iterable[Path], row: DocumentScore) -> str:
-    """Return the part of a held-out document that was scored: its beginning, so many bytes."""
+    """Return the scored part of a held-out document: its first `row.bytes` bytes."""
     for folder in places:
         for place in find_samples(folder, row.id, 1):
             data = read_sample(folder, place).text.encode("utf-8", "surrogatepass")
@@ -90,7 +90,7 @@ def _items(texts: Sequence[HeldOutText], language: str) -> list[ClozeItem]:
 
 
 def _row(item: ClozeItem) -> dict[str, Any]:
-    """Return a gap as a question; where the right answer stands is decided by the gap's id."""
+    """Return a gap as a multiple-choice row; its id decides the position of the right answer."""
     right = int.from_bytes(blake3(item.id.encode()).digest(4), "big") % len(item.options)
     first, *others = item.options
     options = [*others[:right], first, *others[right:]]
@@ -125,7 +125,7 @@ def _cloze(name: str) -> str:
 def _yaml(
     name: str, kind: str, file: str, fields: Sequence[str], metrics: Sequence[tuple[str, str, bool]]
 ) -> str:
-    """Return a task: fields of the harness, each of which names a column of the file."""
+    """Return the YAML of a task; `fields`: lines that name columns of the file."""
     lines = [
         f"task: {name}",
         "dataset_path: json",
@@ -153,7 +153,7 @@ def _about(
     gaps: Sequence[ClozeScore],
     marks: SpecialTokens,
 ) -> Iterator[str]:
-    # The harness begins with the token of the tokenizer's bos, whether a text has it or not.
+    # Set explicitly: the harness would begin with the tokenizer's bos token in any case.
     begins = "" if marks.first_id is None else f",prefix_token_id={marks.first_id}"
     nats = sum(row.candidate_nats for row in scores)
     bits = nats / (LN2 * sum(row.bytes for row in scores)) if scores else 0.0

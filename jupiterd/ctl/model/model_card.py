@@ -1,7 +1,7 @@
 """The model card of an export: what a model is, its data, its training and its verdict.
 
-Owns the words. Pure: what the daemon says of the model and what lies in the folder come in,
-Markdown goes out. What isn't known is said to be unknown, never left to be guessed.
+Owns the text. Pure: turns the daemon's document and facts about the folder into Markdown. Says
+explicitly what is unknown.
 """
 
 import json
@@ -23,38 +23,38 @@ from jupiterd.ids import short
 Document = Mapping[str, Any]
 
 MAX_ROWS = 50
-"""The most rows of a table of sources or licences; jupiter.json has them all."""
+"""The highest number of rows of a table; jupiter.json has all rows."""
 
 _LONGEST_TICKS = re.compile(r"`+")
 _FIRST_POINTS = 12
-"""So many points of a round's loss stand in the table."""
+"""The highest number of points of a round's loss in the table."""
 
 UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class CardFacts:
-    """What a card is made from."""
+    """The facts that a card is made from."""
 
     model: Document
-    """The daemon's document of it."""
+    """The daemon's document of the model."""
     form: str
     """hf, mlx or gguf."""
     config: Document
-    """config.json."""
+    """The content of config.json."""
     weights: Weights
     sizes: Mapping[str, int]
-    """Name of a file -> its bytes."""
+    """File name -> size in bytes."""
     folder: str
-    """What the folder is called."""
+    """The folder's name."""
     marks: SpecialTokens
-    """The token that begins a text, and whether it is a chat model."""
+    """The token that begins a text, and whether there is a chat template."""
     gguf_maker: str = ""
-    """Who has made a GGUF file."""
+    """The program that wrote the GGUF file; empty: there is none."""
 
 
 def card(facts: CardFacts) -> str:
-    """Return README.md."""
+    """Return the text of README.md."""
     model = facts.model
     parts = [
         _front(facts),
@@ -70,7 +70,7 @@ def card(facts: CardFacts) -> str:
 
 
 def _front(facts: CardFacts) -> list[str]:
-    """Return the block that model hubs read."""
+    """Return the lines of the YAML block that model hubs read."""
     language = str(facts.model.get("language") or "")
     tags = ["jupiter", f"{facts.config.get('model_type', '')}"]
     tags += ["code", language.partition(":")[2]] if language.startswith("code:") else []
@@ -159,7 +159,7 @@ def _loading(facts: CardFacts) -> Iterator[str]:
 
 
 def _mlx_generation(facts: CardFacts) -> list[str]:
-    """Return the lines of Python that generate text; a chat model's apply its chat template."""
+    """Return the lines of Python that generate text, with the chat template of a chat model."""
     said = json.dumps(example_prompt(facts.model, is_chat=facts.marks.is_chat), ensure_ascii=False)
     if not facts.marks.is_chat:
         return [f"print(generate(model, tokenizer, {said}))"]
@@ -175,7 +175,7 @@ _CONVERTED = "by default it rounds weights to 16 bits."
 
 
 def _talk(marks: SpecialTokens) -> Iterator[str]:
-    """Yield how prompts for it are formed."""
+    """Yield lines about the form of prompts for the model."""
     if marks.is_chat:
         yield "It is a chat model; its chat template is that of the model that it began with."
     else:
@@ -207,7 +207,7 @@ def _data(model: Document) -> Iterator[str]:
 
 
 def _trained_on(model: Document, tokens: int) -> Iterator[str]:
-    """Yield how much of a data set a run took: less than all of it, or all of it several times."""
+    """Yield a line about how many tokens a run was trained on, and how many passes that makes."""
     trained = sum(int(row.get("tokens") or 0) for row in model.get("log") or ())
     if model["kind"] != "run" or not trained:
         return
@@ -216,7 +216,7 @@ def _trained_on(model: Document, tokens: int) -> Iterator[str]:
 
 
 def _sources_of_run(known: Sequence[Document]) -> Iterator[str]:
-    """Yield what is known where no list of samples is in reach; a data set has none."""
+    """Yield the sources of a run, for which no counts of samples are known."""
     if not known:
         yield "Which sources and licences, can't be said: the shards' own list wasn't in reach."
         return
@@ -289,7 +289,7 @@ def _verdict(model: Document) -> Iterator[str]:
 def _explained(document: Document) -> list[str]:
     try:
         return explain(document)
-    except (KeyError, TypeError, ValueError):  # of another version
+    except (KeyError, TypeError, ValueError):  # a verdict of another version
         return ["the verdict was written by another version; jupiter.json has it as it is"]
 
 
@@ -322,7 +322,7 @@ def _training(model: Document) -> Iterator[str]:
 
 
 def _thinned(points: Sequence[Document]) -> Sequence[Document]:
-    """Return some of the points, the last one among them."""
+    """Return at most _FIRST_POINTS of the points, evenly spaced, including the last one."""
     step = max(1, -(-len(points) // _FIRST_POINTS))
     return points[::-1][::step][::-1]
 
@@ -385,5 +385,5 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[st
 
 
 def _cell(value: object) -> str:
-    """Return a text that others chose as plain words of Markdown: no mark-up, no new cell."""
+    """Return an untrusted text, escaped so that Markdown shows it literally in one table cell."""
     return re.sub(r"([\\|`*_\[\]<>#])", r"\\\1", plain(value))

@@ -1,15 +1,15 @@
-"""Writing a model into a folder that other programs load.
+"""Writes a model into a folder that other programs load.
 
-Owns which files it has, and that the folder appears whole or not at all. Doesn't know what the card
-says (`model_card`), or how GGUF is made (`gguf`).
+Owns the list of files, and makes the folder appear complete or not at all. Doesn't know what the
+card says (`model_card`), or how GGUF is written (`gguf`).
 
 | format | files |
 |---|---|
 | hf | config.json, generation_config.json, model.safetensors, the tokenizer's |
-| mlx | the same: mlx-lm reads them as they are, and nothing is converted or quantized |
+| mlx | the same files, unchanged: mlx-lm reads them too |
 | gguf | model.gguf: weights, tokenizer, chat template |
 
-and in each README.md, the card, and jupiter.json.
+Each folder also has README.md (the card) and jupiter.json.
 """
 
 import json
@@ -31,36 +31,36 @@ from jupiterd.store.disk import NO_ROOM, is_no_room
 
 CARD_FILE = "README.md"
 RECORD_FILE = "jupiter.json"
-"""All that is known of the model, for programs; the card is made from it."""
+"""The daemon's document of the model, for programs; the card is made from it."""
 
 CONFIG_FILE = "config.json"
 STATE_DIR = "training_state"
-"""Of a checkpoint: what training goes on with, which nobody else reads."""
+"""A checkpoint's subfolder with the state to resume training, which only Jupiter reads."""
 
 _READERS = {"hf": "transformers", "mlx": "mlx-lm", "gguf": "llama.cpp"}
 
 
 @dataclass(frozen=True)
 class ExportedModel:
-    """The folder that was written."""
+    """The exported folder."""
 
     folder: Path
     form: str
     parameters: int
     sizes: Mapping[str, int]
-    """Name of a file -> its bytes."""
+    """File name -> size in bytes."""
 
     @property
     def reader(self) -> str:
-        """Return the program that reads it."""
+        """Return the name of the program or library that loads the folder."""
         return _READERS[self.form]
 
     def file_lines(self) -> list[str]:
-        """Return a line for each file."""
+        """Return a line for each file, with its size."""
         return [f"  {name}  {size(count)}" for name, count in sorted(self.sizes.items())]
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the document's fields for scripts."""
+        """Return the fields of the JSON document."""
         return {
             "folder": str(self.folder),
             "parameters": self.parameters,
@@ -75,20 +75,21 @@ def write_model(
     converter: Path | None = None,
     add: Callable[[Path, Mapping[str, Any]], None] | None = None,
 ) -> ExportedModel:
-    """Write the folder; return what is in it.
+    """Write the folder; return a description of it.
 
     Args:
-        model: the daemon's document of a model, with `files_at`.
+        model: the daemon's document of the model, with `files_at`.
         form: hf, mlx or gguf.
-        to: the folder, which isn't there yet.
-        converter: llama.cpp's, to make gguf with it; None: it is made here where that is possible.
-        add: writes more files into the folder before it appears; gets the folder and the model.
+        to: the folder, which doesn't exist yet or is empty.
+        converter: llama.cpp's converter for gguf; None: use Jupiter's own code if it can.
+        add: gets the folder and the model, and adds files before the folder appears.
 
     Raises:
-        ConflictError: the folder is there already, and has something in it.
-        UsageError: it can't be written.
-        CorruptArtifactError: what the store has is no model.
-        DiskFullError: there is no room for it.
+        ConflictError: the folder exists and isn't empty.
+        UsageError: the folder can't be written.
+        CorruptArtifactError: the stored files aren't a model.
+        DiskFullError: the disk is full.
+        MissingExtraError: gguf needs a converter or a library that isn't installed.
         WorkFailedError: the converter failed.
     """
     _check_free(to)
@@ -101,7 +102,7 @@ def write_model(
             add(draft, model)
             written = replace(written, sizes=_sizes(draft))
         with suppress(FileNotFoundError):
-            to.rmdir()  # an empty one may be there
+            to.rmdir()  # it may exist, but is empty
         draft.rename(to)
     except OSError as error:
         if is_no_room(error):
@@ -145,7 +146,7 @@ _OF_THIS_MACHINE = frozenset({"files_at", "folder", "held_here"})
 def _convert(
     converter: Path | None, stored: Path, config: Mapping[str, Any], draft: Path, name: str
 ) -> str:
-    """Write the file; return who has made it."""
+    """Write the GGUF file; return the name of the program that wrote it."""
     source = draft / "hf"
     source.mkdir()
     _copy(stored, config, source)
@@ -155,7 +156,7 @@ def _convert(
 
 
 def _copy(stored: Path, config: Mapping[str, Any], folder: Path) -> None:
-    """Copy the files, but not what training goes on with; links would tie them to the store."""
+    """Copy the model's files, without the subfolder with training state."""
     for path in sorted(stored.iterdir()):
         if path.is_file() and path.name not in {CONFIG_FILE, CARD_FILE, RECORD_FILE}:
             shutil.copyfile(path, folder / path.name)
@@ -163,10 +164,10 @@ def _copy(stored: Path, config: Mapping[str, Any], folder: Path) -> None:
 
 
 def _config(stored: Path) -> dict[str, Any]:
-    """Return config.json with the rope base where either library looks for it.
+    """Return config.json with the rope base under the keys of both libraries.
 
-    transformers 5 reads it from `rope_parameters`; mlx-lm's Llama, Mistral and Qwen2 read
-    `rope_theta` alone, and take 10,000 where it isn't there.
+    transformers 5 reads `rope_parameters`; mlx-lm's Llama, Mistral and Qwen2 read only
+    `rope_theta`, and use 10,000 if it is missing.
     """
     try:
         config = json.loads((stored / CONFIG_FILE).read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""The tokens that begin a text for an exported model, and whether it has a chat template.
+"""The token that begins a text for an exported model, and whether the model has a chat template.
 
-Owns reading that from its folder, for the card and for programs that score it. Doesn't know what
-its weights are.
+Owns reading both from the model's folder, for the card and for programs that score the model.
+Doesn't read weights.
 """
 
 import json
@@ -17,18 +17,18 @@ from jupiterd.cycle.data.tokenizer_identity import TEMPLATE_FILE
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """Texts of tokens."""
+    """The first token of a text, and whether there is a chat template."""
 
     first: str
-    """Stands before the first token of a text that is scored."""
+    """The token that is put before a text that is scored."""
     first_id: int | None
-    """Its id; None where the tokenizer can't be read."""
+    """Its id; None: the tokenizer can't be read or doesn't have it."""
     is_chat: bool
     """Whether there is a chat template."""
 
 
 def exported_marks(folder: Path) -> SpecialTokens:
-    """Return what a model folder says; of files that can't be read, what models of ours have."""
+    """Return the values for a model folder; files that can't be read get Jupiter's defaults."""
     said = {name: _read(folder / name) for name in (FAST_TOKENIZER, *SAYING_FILES)}
     tokenizer, config = said[FAST_TOKENIZER], said["tokenizer_config.json"]
     ids = _ids(tokenizer)

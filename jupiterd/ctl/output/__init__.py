@@ -1,1 +1,1 @@
-"""What jupiterctl prints: the console, and documents as lines and tables."""
+"""The output of jupiterctl: the console, and documents as lines and tables."""

@@ -1,6 +1,6 @@
-"""The door and the join tokens of a status document, as people read them.
+"""Lines about admission and join tokens of a status document.
 
-Pure. Owns the words; doesn't know where the document comes from.
+Pure. Owns the texts; doesn't know where the document comes from.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ TOKEN_HEADERS = ("TOKEN", "FOR", "USED", "TIME LEFT")
 
 
 def door_line(door: Mapping[str, Any]) -> str:
-    """Return whether newcomers are admitted, for how long, and why, in one line."""
+    """Return a line that says whether new machines are admitted, for how long, and why."""
     left_s = door.get("closes_in_s")
     lasting = "" if left_s is None else f" for another {duration(left_s)}"
     return f"{'open' if door.get('open') else 'closed'}{lasting}: {plain(door.get('reason'))}"
 
 
 def token_table(tokens: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the lines of the table of tokens in force; none where there are none."""
+    """Return the lines of the table of valid tokens; empty if there is none."""
     return table(TOKEN_HEADERS, [_token(token) for token in tokens]) if tokens else []
 
 

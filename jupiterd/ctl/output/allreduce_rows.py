@@ -1,6 +1,6 @@
-"""A check of sums over all ranks, as a table.
+"""The result of an allreduce check over all ranks, as a table.
 
-Pure. Owns the columns and what counts as healthy; doesn't know how anything was measured.
+Pure. Owns the columns and the definition of healthy; doesn't measure anything.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ Row = Mapping[str, Any]
 
 
 def is_healthy(rows: Sequence[Row]) -> bool:
-    """Return whether every rank has the right sum."""
+    """Return whether every rank that took part has the right sum."""
     return all(row["result"] in FINE for row in rows)
 
 
 def sync_lines(document: Mapping[str, Any]) -> list[str]:
-    """Return a line on the transport that was checked, and the table."""
+    """Return a line about the engine that was checked, and the table."""
     head = f"{plain(document['engine'])}: {plain(document['reason'])}"
     return [head, "", *table(HEADERS, [_row(row) for row in document["nodes"]])]
 

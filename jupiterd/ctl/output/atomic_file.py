@@ -1,7 +1,7 @@
-"""Files that appear whole or not at all.
+"""Files that appear complete or not at all.
 
-Owns the draft next to the file, and the errors where it can't be written. Doesn't know what is
-written, nor whether a file that is there may be replaced.
+Owns the draft next to the file, and the errors if it can't be written. Doesn't know the content, or
+whether an existing file may be replaced.
 """
 
 import os
@@ -18,7 +18,7 @@ def whole_file(path: Path) -> Generator[Path]:
 
     Raises:
         UsageError: the file can't be written.
-        DiskFullError: there is no room for it.
+        DiskFullError: the disk is full.
     """
     from jupiterd.store.disk import NO_ROOM, is_no_room
 

@@ -1,7 +1,7 @@
-"""The one writer of standard output and standard error.
+"""The only writer to standard output and standard error.
 
-Owns the forms of output, lines that replace each other on a terminal, and the form of errors.
-Data goes to standard output, everything else to standard error. Doesn't know any command.
+Owns the output formats, lines that replace each other on a terminal, and the format of errors. Data
+goes to standard output, everything else to standard error. Doesn't know any command.
 """
 
 import json
@@ -20,7 +20,7 @@ _CLEAR_LINE = "\r\x1b[K"
 
 
 class Console:
-    """Where one run of a command writes."""
+    """The output of one run of a command."""
 
     def __init__(self, output: str = "table", invocation: Invocation | None = None) -> None:
         self.output, self._invocation = output, invocation or Invocation()
@@ -29,7 +29,7 @@ class Console:
 
     @classmethod
     def of(cls, invocation: Invocation) -> "Console":
-        """Return the console in the requested form of output."""
+        """Return a console with the requested output format."""
         return cls(invocation.output, invocation)
 
     @property
@@ -44,7 +44,7 @@ class Console:
 
     @property
     def can_draw(self) -> bool:
-        """Return whether somebody reads this on a terminal that can show more than ASCII."""
+        """Return whether the output goes to a terminal that can show more than ASCII."""
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
         return self.is_table and _is_terminal(sys.stdout) and encoding == "utf8"
 
@@ -55,9 +55,9 @@ class Console:
         *,
         is_quoted: bool = False,
     ) -> None:
-        """Print the document as JSON, or as the lines that people read.
+        """Print the document as JSON, or as lines for people.
 
-        is_quoted: they are somebody's text, so no command in it is ours.
+        is_quoted: the lines are other people's text, so commands in them aren't completed.
         """
         if self.is_table:
             for line in as_lines():
@@ -70,9 +70,9 @@ class Console:
     def show_list(
         self, document: Mapping[str, Any], rows: str, as_lines: Callable[[], Sequence[str]]
     ) -> None:
-        """Print a document that is a list: with -o jsonl each of its rows is a line of its own.
+        """Print a document with a list; with -o jsonl, each row is a separate line.
 
-        rows: the key that holds them
+        rows: the document's key of the list
         """
         if self.output != "jsonl":
             self.show(document, as_lines)
@@ -81,13 +81,13 @@ class Console:
             self.show({"schema": document.get("schema"), **row}, list)
 
     def line(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a line that isn't replaced."""
         self.settle()
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
     def passing_line(self, text: str) -> None:
-        """Print a line that the next one replaces on a terminal, and that stays in a pipe."""
+        """Print a line that the next one replaces on a terminal; elsewhere it stays."""
         if not _is_terminal(sys.stdout):
             self.line(text)
             return
@@ -97,7 +97,7 @@ class Console:
         self._has_passing_line = True
 
     def settle(self) -> None:
-        """Erase a passing line, so that something else can be written."""
+        """Erase passing lines, so that something else can be written."""
         if self._has_passing_line:
             sys.stdout.write(_CLEAR_LINE)
             sys.stdout.flush()
@@ -108,37 +108,38 @@ class Console:
             self._has_passing_notice = False
 
     def notice(self, text: str) -> None:
-        """Print something that isn't data."""
+        """Print a notice, which isn't data, to standard error."""
         self.settle()
         sys.stderr.write(f"jupiterctl: {self._invocation.typeable(text)}\n")
 
     def error(self, error: JupiterError) -> None:
-        """Print an error: what went wrong, an empty line, what to do."""
+        """Print an error to standard error: the message, an empty line, the hint."""
         self.settle()
         said = self._invocation.typeable(f"{error.message}\n\nhint: {error.hint}")
         sys.stderr.write(f"jupiterctl: error: {said}\n")
 
     @property
     def can_pass(self) -> bool:
-        """Return whether somebody sees notices that replace each other."""
+        """Return whether notices that replace each other can be shown."""
         return self.is_table and _is_terminal(sys.stderr)
 
     def passing_notice(self, text: str) -> None:
-        """Show people at a terminal what is being done, in a line that is erased again."""
+        """Show a notice that is erased later, on a terminal; elsewhere, print nothing."""
         if self.can_pass:
             sys.stderr.write(_CLEAR_LINE + text[: _terminal_columns() - 1])
             sys.stderr.flush()
             self._has_passing_notice = True
 
     def confirm(self, question: str, invocation: Invocation) -> None:
-        """Ask on a terminal, unless --yes was given; raises click.Abort at a no."""
+        """Ask on a terminal, unless --yes or --dry-run was given; raise click.Abort at a no."""
         if not (invocation.is_confirmed or invocation.is_dry_run) and _can_ask():
             click.confirm(question, abort=True, err=True)
 
     def require_consent(self, question: str, invocation: Invocation) -> None:
-        """Ask, or without a terminal insist on --yes: what follows can't be taken back.
+        """Ask before something irreversible; without a terminal, require --yes.
 
-        With --dry-run nothing follows.
+        Asks nothing with --dry-run. Raises UsageError without a terminal and --yes, and click.Abort
+        at a no.
         """
         if invocation.is_dry_run:
             return
@@ -147,7 +148,7 @@ class Console:
         self.confirm(question, invocation)
 
     def require_comparison(self, question: str) -> None:
-        """Ask whether both machines show the same words.
+        """Ask whether both machines show the same words; raise click.Abort at a no.
 
         Raises:
             UsageError: there is no terminal to ask at.
@@ -159,7 +160,7 @@ class Console:
 
 
 def notice(text: str) -> None:
-    """Say what people had better know, where a command of theirs is running."""
+    """Print a notice to the console of the running command; do nothing outside of a command."""
     context = click.get_current_context(silent=True)
     invocation = context.find_object(Invocation) if context else None
     if text and invocation is not None:
@@ -167,7 +168,7 @@ def notice(text: str) -> None:
 
 
 def _json(document: Mapping[str, Any], **form: Any) -> str:
-    """Return JSON that every reader takes: a daemon of another version may send infinity."""
+    """Return strict JSON: a daemon of another version may send infinity, which JSON doesn't have."""
     try:
         return json.dumps(document, ensure_ascii=False, allow_nan=False, **form)
     except ValueError:

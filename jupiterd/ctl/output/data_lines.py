@@ -1,6 +1,6 @@
-"""Data sets and audits as people read them.
+"""Lines about data sets and audits.
 
-Pure. Owns the columns and the words; doesn't know where the documents come from.
+Pure. Owns the columns and the texts; doesn't know where the documents come from.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +16,11 @@ Row = Mapping[str, Any]
 
 ROUND_HEADERS = ("ROUND", "SHARDS", "TOKENS", "SAMPLES", "SYNTHETIC", "SOURCES", "LICENCES")
 MAX_SHOWN = 3
-"""The most sources or licences that a line of the table names."""
+"""The highest number of sources or licences that a row of the table names."""
 
 
 def data_table(document: Row) -> list[str]:
-    """Return the lines of the table of data sets, then those of the data of rounds."""
+    """Return the table of data sets, then the table of the data of rounds."""
     rows, rounds = document.get("data") or [], document.get("rounds") or []
     lines = table(HEADERS, [_row(row) for row in rows]) if rows else []
     between = [""] if rows and rounds else []
@@ -29,7 +29,7 @@ def data_table(document: Row) -> list[str]:
 
 
 def _round_lines(rounds: Sequence[Row]) -> list[str]:
-    """Return the table of the data of rounds, and how one is trained on without its cycle."""
+    """Return the table of the data of rounds, and the command to train on one without its cycle."""
     newest = f"{plain(rounds[0]['name'])}/{rounds[0]['round']}"
     export = f"jupiterctl data export {newest} --to FILE, then train start --data FILE"
     return [*table(ROUND_HEADERS, list(map(_round_row, rounds))), f"a round's data alone: {export}"]
@@ -67,7 +67,7 @@ def _row(row: Row) -> tuple[str, ...]:
 
 
 def ready_lines(row: Row) -> list[str]:
-    """Return a data set that was made."""
+    """Return the lines about a finished data set."""
     counted, form = row.get("counted_tokens"), row.get("form")
     loss = "" if counted is None else f"; the loss counts {counted:,} of the tokens"
     return [
@@ -79,7 +79,7 @@ def ready_lines(row: Row) -> list[str]:
 
 
 def audit_lines(document: Row) -> list[str]:
-    """Return what is proved of each run, and what isn't."""
+    """Return the lines about each run's audit: what is proved, and each problem."""
     audits = document.get("audit") or []
     lines = [line for each in audits for line in _audit_lines(each)]
     return lines or ["nothing has been trained yet"]
@@ -108,7 +108,7 @@ def _audit_lines(each: Row) -> list[str]:
 
 
 def _trunk_lines(part: Row) -> Iterator[str]:
-    """Say which positions later rounds contain, and which were trained on for the gate alone."""
+    """Yield a line about the positions that later rounds contain and the gate's branch, if any."""
     trunk, cursor = part.get("trunk_cursor") or 0, part["cursor"]
     if not trunk:
         return
@@ -118,7 +118,7 @@ def _trunk_lines(part: Row) -> Iterator[str]:
 
 
 def _outer_lines(each: Row) -> Iterator[str]:
-    """Yield the positions that were assigned to islands and aren't trained on, or not yet."""
+    """Yield lines about islands' outer steps and about positions that aren't trained on yet."""
     yield f"  {counted(each['outer_steps'], 'outer step')} of its islands"
     for what, ranges in (("given out", each["given_out"]), ("came back", each["returned"])):
         if ranges:
@@ -136,7 +136,7 @@ def _purged_lines(proof: Row) -> Iterator[str]:
 
 
 def _left_out(part: Row) -> str:
-    """Return what a round left out of a source: a mistyped address would look well otherwise."""
+    """Return what a round left out of a purged source; 0 may mean a mistyped address."""
     if part["left_out"] or part["samples"]:
         return f"{part['left_out']:,} left out"
     if not part["collected"]:
@@ -145,7 +145,7 @@ def _left_out(part: Row) -> str:
 
 
 def purged_lines(purged: Row) -> list[str]:
-    """Return what a purge means, and what it doesn't."""
+    """Return the lines about what a purge does, and what it doesn't."""
     scope = f"cycle {short(purged['cycle'])}" if purged["cycle"] else "every cycle"
     begun = "was purged already" if purged["already"] else "is purged"
     what = f"source {plain(purged['source'])} {begun}"

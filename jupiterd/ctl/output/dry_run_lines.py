@@ -1,4 +1,4 @@
-"""What a command with --dry-run would have ordered, as people read it.
+"""Lines about what a command with --dry-run would order.
 
 Pure. Doesn't know any command.
 """
@@ -14,13 +14,13 @@ from jupiterd.ids import short
 LONGEST = 300
 _NODE_ID = re.compile("[0-9a-f]{32}")
 LINES_OF_A_FILE = 5
-"""A domain file is an argument too: nobody reads all of it here."""
+"""Texts with this many line ends or more, such as domain files, are shown as a count of lines."""
 
 
 def dry_run_lines(document: Mapping[str, Any]) -> list[str]:
-    """Return the verb, its arguments, what comes of it, and that nothing was changed."""
+    """Return lines: the verb, its arguments, the prediction, and that nothing was changed."""
     arguments: Mapping[str, Any] = document["arguments"]
-    unused = "size" if "init" in arguments else ""  # the model that is brought has its own
+    unused = "size" if "init" in arguments else ""  # the given model has its own size
     lines = [
         f"  {plain(name)}: {_shown(value)}" for name, value in arguments.items() if name != unused
     ]
@@ -29,7 +29,7 @@ def dry_run_lines(document: Mapping[str, Any]) -> list[str]:
 
 
 def _shown(value: object) -> str:
-    """Return an argument in short; of a whole file the number of its lines."""
+    """Return a short text for an argument; for a whole file, its number of lines."""
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, object]", value)
         return _value({name: _short(each) for name, each in fields.items()})

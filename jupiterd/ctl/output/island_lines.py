@@ -1,6 +1,6 @@
-"""The islands of a training run, as people read them.
+"""Lines about the islands of a training run.
 
-Owns the texts. Doesn't know what islands do: the daemon's document has it.
+Pure. Owns the texts. The states come from the daemon's document.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ SAID: Mapping[str, str] = {
     "waiting": "waits",
     "training": "trains",
 }
-"""State of an island -> how it is said."""
+"""State of an island -> its text."""
 
 
 def island_lines(train: Row) -> list[str]:
-    """Return a line for each island; none where one gang trains."""
+    """Return a heading and a line for each island; empty if the run has no islands."""
     islands: Sequence[Row] = train.get("islands") or []
     if not islands:
         return []

@@ -1,6 +1,6 @@
-"""Who would train with whom, as people read it before a run.
+"""Lines about which machines would train together, shown before a run.
 
-Owns the texts. Doesn't know how anything of it is predicted: the leader does that.
+Pure. Owns the texts. Doesn't predict anything: the leader does.
 """
 
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from jupiterd.formats import plain
 
 CHANGE_ROLES = "jupiterctl node role NODE generator takes one out of training"
 ISLANDS_OFF = "islands are off"
-"""Why a layout that is shown can't be chosen."""
+"""The reason why a shown layout can't be chosen."""
 WORTH = "worth: islands learn less from each token, so the best layout is the one worth most"
 
 Row = Mapping[str, Any]
 
 
 def layout_lines(answer: Mapping[str, Any], how: str = CHANGE_ROLES) -> list[str]:
-    """Return the chosen layout and why, then each other one; none where the leader names none.
+    """Return the chosen layout with its reason, then the others; empty if the leader names none.
 
     Args:
         answer: the leader's answer to the command.
-        how: what people do to have a layout that isn't chosen by itself.
+        how: the text about how to get a layout that isn't chosen automatically.
     """
     plan = answer.get("layouts")
     if not plan:
@@ -47,7 +47,7 @@ def layout_lines(answer: Mapping[str, Any], how: str = CHANGE_ROLES) -> list[str
 
 
 def _running(plan: Row, how: str) -> str:
-    """Return the layout that runs where that isn't the best one, with its speed if it is known."""
+    """Return a line about the layout that will run, which isn't the best one."""
     runs = plan["unasked"]
     row = next((row for row in plan["alternatives"] if row["title"] == runs), None)
     layout = plain(runs) if row is None else _line(row)

@@ -1,4 +1,4 @@
-"""Measured paths to other nodes as a table, and hints about them.
+"""A table of measured network paths to other nodes, and hints about them.
 
 Pure. Owns the columns and the hints; doesn't know how anything was measured.
 """
@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 
 
 def link_lines(document: Mapping[str, Any]) -> list[str]:
-    """Return a line on which machine measured, the table, and the hints."""
+    """Return a line about which machine measured, the tables, and the hints."""
     rows = [_row(path) for path in document["paths"]]
     said = [f"hint: {hint}" for hint in document["hints"]]
     where = f"from {plain(document['from']['name'])}; * is the path in use"
@@ -34,7 +34,7 @@ def _other_lines(paths: Sequence[Row]) -> list[str]:
 
 
 def hints(paths: Sequence[Row]) -> list[str]:
-    """Return what somebody may want to look into."""
+    """Return hints about paths that don't answer or aren't the best."""
     return [said for path in paths for said in (_silent(path), _worse(path, paths)) if said]
 
 
@@ -46,7 +46,7 @@ def _silent(path: Row) -> str:
 
 
 def _worse(path: Row, paths: Sequence[Row]) -> str:
-    """Return the hint where a path of a worse kind is used than one that answers; else nothing."""
+    """Return a hint if a path is used although a better kind answers; else an empty text."""
     if not path["active"]:
         return ""
     others = [other for other in paths if other["node"] == path["node"] and other["answers"]]
@@ -78,7 +78,7 @@ def _row(path: Row) -> tuple[object, ...]:
 
 
 def _figure(value: float | None, unit: str) -> str:
-    """Return a figure with about three digits."""
+    """Return a value of at least three significant digits with its unit."""
     if value is None:
         return MISSING
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"

@@ -1,7 +1,7 @@
-"""How busy each machine is, as the blocks of `jupiterctl monitor` and the document behind them.
+"""The load of each machine: the blocks and the document of `jupiterctl monitor`.
 
-Pure. Owns the form of the blocks and the keys. Doesn't know where the readings come from, or the
-clock.
+Pure. Owns the format of the blocks and the document's keys. Doesn't know where the readings come
+from, or the clock.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,12 @@ from jupiterd.formats import MISSING, duration, plain
 from jupiterd.ids import short
 
 GIB = 1 << 30
-"""What the blocks call a GB, as nvidia-smi and everything else here counts memory."""
+"""Bytes of one GB in the blocks: a GiB."""
 
 Row = Mapping[str, Any]
 
 _SILENT = frozenset({"gone", "suspect"})
-"""States of nodes whose last report is no longer true."""
+"""States of nodes whose last report is out of date."""
 
 
 def node_rows(status: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -27,14 +27,14 @@ def node_rows(status: Mapping[str, Any]) -> list[dict[str, Any]]:
 def local_row(
     name: str, hardware: Row, load: Row, gpu_loads: Sequence[Row], process_bytes: int | None
 ) -> dict[str, Any]:
-    """Return the row of a machine that was looked at without a daemon."""
+    """Return the row of a machine that was measured without a daemon."""
     current = dict(load) | ({} if process_bytes is None else {"process_bytes": process_bytes})
     node = {"id": None, "name": name, "state": "no daemon", "hardware": hardware}
     return _row(node | {"load": current, "gpu_loads": gpu_loads})
 
 
 def block_lines(rows: Sequence[Row], stamp: str) -> list[str]:
-    """Return a block for each row; each has its machine's name above it where there are several."""
+    """Return a block for each row, with the machine's name above it if there are several rows."""
     if len(rows) == 1:
         return _block(rows[0], stamp)
     return [line for row in rows for line in (_title(row), *_block(row, stamp), "")]
@@ -63,7 +63,7 @@ def _row(node: Row) -> dict[str, Any]:
 
 
 def _used_bytes(load: Row, hardware: Row) -> int | None:
-    """Return the memory in use; nodes of an older version say only how many percent that is."""
+    """Return the memory in use, in bytes; nodes of an older version report only its percentage."""
     if (used := load.get("ram_used_bytes")) is not None:
         return int(used)
     percent, total = load.get("ram_percent"), hardware.get("ram_bytes")

@@ -1,6 +1,6 @@
-"""Models as people read them in a terminal.
+"""Lines about models.
 
-Pure. Owns the columns and the words; doesn't know where the documents come from.
+Pure. Owns the columns and the texts; doesn't know where the documents come from.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from jupiterd.ids import short
 
 HEADERS = ("MODEL", "ID", "RUN", "KIND", "VERDICT", "VAL BPB", "TOKENS", "WRITES", "HERE")
 MAX_SHOWN = 4
-"""The most sources, licences or completions that are shown; -o json has them all."""
+"""The highest number of sources, licences or completions that are shown; -o json shows all."""
 
 COMPLETION_CHARS = 240
 
@@ -41,7 +41,7 @@ def _row(row: Row) -> tuple[str, ...]:
 
 
 def model_lines(model: Row) -> list[str]:
-    """Return all that is known of a model."""
+    """Return the lines about one model."""
     title = f"{plain(model['name'])} ({short(model['id'])}), {_KINDS[model['kind']]}"
     lines = [title, f"id          {model['id']}"]
     if model["verdict"]:
@@ -60,7 +60,7 @@ def model_lines(model: Row) -> list[str]:
 
 
 def training_lines(model: Row) -> list[str]:
-    """Return how each round was trained, a line for each gang that took part."""
+    """Return a line for each round that was trained, and one for each attempt of a gang in it."""
     lines: list[str] = []
     for row in model.get("log") or []:
         first, last = (row["points"][0], row["points"][-1]) if row["points"] else (None, None)
@@ -81,7 +81,7 @@ def _gang(attempt: Row, model: Row) -> str:
     ranks = len(attempt["nodes"])
     who = f"{attempt['island']}, " if attempt["island"] else ""
     gang = f"{counted(ranks, 'rank')} on {', '.join(nodes)}"
-    number = attempt.get("attempt_in_round") or attempt["epoch"]  # a daemon of before
+    number = attempt.get("attempt_in_round") or attempt["epoch"]  # from older daemons
     return f"{who}attempt {number}: {plain(attempt['engine'])}, {gang}{took}"
 
 

@@ -1,6 +1,6 @@
-"""How a round comes about in which an order holds that was given to a cycle. Pure.
+"""The line about the next round of a cycle, in which an order takes effect. Pure.
 
-Owns the words alone.
+Owns only the text.
 """
 
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ from jupiterd.ids import short
 
 
 def next_round_lines(done: Mapping[str, Any]) -> list[str]:
-    """Return which command starts such a round; nothing where the cycle goes on by itself.
+    """Return the command that starts the next round; empty if the cycle goes on by itself.
 
     Args:
-        done: what the daemon has answered to the order.
+        done: the daemon's answer to the order.
     """
     if not done.get("has_ended"):
         return []

@@ -14,13 +14,13 @@ HEADERS = ("NAME", "ID", "STATE", "ROLE", "HARDWARE", "ADDRESS", "REASON")
 
 
 def node_table(status: Mapping[str, Any]) -> list[str]:
-    """Return the lines of the table; the leader's name carries a star."""
+    """Return the lines of the table; the leader's name is followed by a star."""
     leader = (status.get("cluster") or {}).get("leader")
     return table(HEADERS, [_row(node, leader) for node in status.get("nodes", [])])
 
 
 def contradiction_lines(status: Mapping[str, Any]) -> list[str]:
-    """Return what the cluster file of this machine says that isn't so."""
+    """Return warnings about entries of this machine's cluster file that contradict the cluster."""
     lines = [line for node in status.get("nodes", []) for line in node.get("contradictions", [])]
     return ["", *(f"warning: {plain(line)}" for line in lines)] if lines else []
 
@@ -39,7 +39,7 @@ def _row(node: Mapping[str, Any], leader: str | None) -> tuple[object, ...]:
 
 
 def _why(node: Mapping[str, Any]) -> str | None:
-    """Return the reason for a node's role; of one that doesn't answer first since when."""
+    """Return the reason for a node's role; for a silent node, first when it was last heard."""
     reason, heard_s = node.get("reason"), node.get("last_heard_s")
     if node.get("state") not in {"gone", "suspect"} or heard_s is None:
         return reason

@@ -1,6 +1,6 @@
-"""A paused cycle in words: who paused it and when, and what goes on with it.
+"""The line about a paused cycle: who paused it, when, and the command to resume it.
 
-Pure. Owns the words. Doesn't know how a cycle is paused.
+Pure. Owns the text. Doesn't know how a cycle is paused.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ Cycle = Mapping[str, Any]
 
 
 def pause_line(cycle: Cycle) -> str:
-    """Return what is to be known of a pause, in one line; empty where the cycle isn't paused."""
+    """Return a line about a pause; empty if the cycle isn't paused."""
     paused: Mapping[str, Any] = cycle.get("paused") or {}
     if not paused:
         return ""
@@ -25,5 +25,5 @@ def pause_line(cycle: Cycle) -> str:
 
 
 def waits(cycle: Cycle) -> bool:
-    """Return whether a cycle waits at the end of a phase for somebody's answer."""
+    """Return whether a cycle waits at the end of a phase for the user's answer."""
     return bool((cycle.get("paused") or {}).get("asks"))

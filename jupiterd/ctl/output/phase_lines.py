@@ -1,6 +1,6 @@
-"""The phases of a round as a table: what went in, what came out, what was dropped and why.
+"""The phases of a round as a table: how much went in, came out and was dropped, and why.
 
-Pure. Owns the columns and their words. Doesn't know what a phase does.
+Pure. Owns the columns and their texts. Doesn't know what a phase does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,27 +13,27 @@ from jupiterd.ids import short
 
 HEADERS = ("PHASE", "STATE", "IN", "OUT", "RATE", "TIME LEFT", "DROPPED")
 MOST_REASONS = 4
-"""The most reasons that a line names; it adds up the rest."""
+"""The highest number of reasons that a line names; the others are summed up."""
 
 Cycle = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 
 def phase_lines(cycle: Cycle) -> list[str]:
-    """Return the phases of the round that a cycle is in; none where nothing is known of them."""
+    """Return the table of the cycle's current round; empty if it has no phases yet."""
     current = cycle.get("round")
     rows: Sequence[Row] = [row for row in cycle.get("phases", []) if row.get("round") == current]
     return [*table(HEADERS, [_cells(row) for row in rows]), *_readings(rows)] if rows else []
 
 
 def _readings(rows: Sequence[Row]) -> list[str]:
-    """Return loss, speed and loss on held-out text of running phases that report any."""
+    """Return a line of readings, such as loss and speed, for each running phase that has any."""
     running = ((row, shown_values(row)) for row in rows if row.get("state") == "running")
     return [f"{plain(row.get('phase'))}: {', '.join(values)}" for row, values in running if values]
 
 
 def dropped_line(dropped: Mapping[str, int], most: int = MOST_REASONS) -> str:
-    """Return how many were dropped and why, such as `12: duplicate 9, too-short 3`."""
+    """Return how many samples were dropped and why, such as `12: duplicate 9, too-short 3`."""
     named = [f"{reason_words(reason)} {count:,}" for reason, count in list(dropped.items())[:most]]
     rest = sum(list(dropped.values())[most:])
     reasons = ", ".join([*named, *([f"others {rest:,}"] if rest else [])])
@@ -41,7 +41,7 @@ def dropped_line(dropped: Mapping[str, int], most: int = MOST_REASONS) -> str:
 
 
 def heavy_drop_lines(cycle: Cycle) -> list[str]:
-    """Return of each phase that dropped more than half how many and why, and how to see them."""
+    """Return a line for each phase that dropped too much, and the command that shows it."""
     drops: Sequence[Row] = cycle.get("heavy_drops") or ()
     lines = [f"attention: round {plain(row['round'])} {plain(row['told'])}" for row in drops]
     shows = f"jupiterctl data samples --dropped {short(str(cycle.get('id') or ''))}"
@@ -64,7 +64,7 @@ def _cells(row: Row) -> list[str]:
 
 
 _TRAINED = "sequences", "steps"
-"""What goes in and comes out of training; of every other phase it is samples, in and out."""
+"""Units of what goes into training and comes out; other phases count samples."""
 
 
 def _number(value: int | None, unit: str = "") -> str:
@@ -74,6 +74,6 @@ def _number(value: int | None, unit: str = "") -> str:
 
 
 def _out(row: Row) -> str:
-    """Return how far a running phase is."""
+    """Return the progress of a running phase: amount done, total and unit."""
     of_total = f" of {row['total']:,}" if row.get("total") else ""
     return f"{row.get('done') or 0:,}{of_total} {plain(row.get('unit') or ' ')}".rstrip()

@@ -1,7 +1,7 @@
-"""The predicted and the measured speed of a training, as people read them.
+"""The line about the predicted and the measured speed of a training.
 
-Owns the texts. Doesn't know how either is found: the daemon's document has both. The measured speed
-of what has ended is that of whole attempts, or rounds of islands; the next predictions use these.
+Pure. Owns the text; the daemon's document has both speeds. The measured speed of a training that
+has ended is that of whole attempts, or of rounds of islands; the next predictions use it.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ LEARNS = "which the next prediction takes into account"
 
 
 def prediction_lines(training: Row) -> list[str]:
-    """Return how fast a training was predicted to be, and is; what nobody knows is left out."""
+    """Return a line with the predicted and the measured speed; empty if neither is known."""
     predicted = training.get("predicted_tokens_per_s")
     measured = training.get("measured_tokens_per_s")
     runs = any(_trains(row) for row in training.get("phases") or ())

@@ -1,7 +1,7 @@
-"""A running cycle, training run or data set as lines that people read as they come.
+"""Progress lines of a running cycle, training run or data set.
 
-Pure: documents and the time come in, lines go out. Owns what is worth a line and when.
-Doesn't know where the documents come from, or what a terminal is.
+Pure: turns documents and the time into lines. Owns which changes get a line, and when. Doesn't know
+where the documents come from, or what a terminal is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,30 +15,30 @@ from jupiterd.formats import duration, plain, rate
 from jupiterd.ids import short
 
 RUNNING_INTERVAL_S = 5.0
-"""A running phase gets a line this often; people look up, they don't read along."""
+"""Seconds between two lines of a running phase."""
 
 STANDING_INTERVAL_S = 60.0
-"""One that has done nothing more since its last line gets another this often."""
+"""Seconds between two lines of a running phase without new progress."""
 
 ENDED_STATES = frozenset({"finished", "failed", "stopped"})
-"""States of a cycle after which nothing follows."""
+"""The final states of a cycle."""
 
 GOING_STATES = frozenset({"running", "waiting"})
-"""States of a cycle in which a leader says what runs, as soon as there is one."""
+"""States of a cycle in which a leader, once there is one, reports what runs."""
 
 PREPARING = "preparing"
-"""Of a phase that has done nothing yet, and doesn't know how much there is; said once."""
+"""The text of a phase that has done nothing yet and knows no total; shown once."""
 
 NONE = "none"
 
 NO_VERDICT = "-"
-"""What a training run without the cycle ends with: nobody judges it."""
+"""The verdict line of a training run without a cycle, which nothing judges."""
 WORSE = "WORSE"
-"""What one ends with whose last weights are worse than those that it was given."""
+"""The verdict line of a training run whose last weights are worse than the given ones."""
 
 CYCLE = "cycle"
 TITLES = {CYCLE: "cycle", "train": "training", "data": "data set"}
-"""Kind of a document -> how it is spoken of."""
+"""Kind of a document -> its name in messages."""
 
 Cycle = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -52,7 +52,7 @@ _NAMED_VALUES = {
     "bits_per_byte": "{:.4f} bits per byte",
     "bits_per_byte_before": "{:.4f} bits per byte before training",
 }
-"""How the readings that everybody knows are written; others by their name. Totals aren't shown."""
+"""Reading -> its format. Other readings are shown with their names, except _HIDDEN_VALUES."""
 
 _ALARM = (
     "ALARM: it saves {:.4f} bits per byte less where nobody ever looked: the held-out text seems "
@@ -82,37 +82,37 @@ class Line:
 
     text: str
     is_passing: bool = False
-    """A running phase: the next line may take its place on a terminal."""
+    """Whether the next line may replace it on a terminal, as for a running phase."""
 
 
 @dataclass(frozen=True)
 class PrintedProgress:
-    """What has been printed so far."""
+    """The progress that has been printed so far."""
 
     started: frozenset[PhaseKey] = frozenset()
     ended: frozenset[PhaseKey] = frozenset()
     verdicts: frozenset[int] = frozenset()
     events: frozenset[int] = frozenset()
-    """Numbers of printed events: those of two islands may arrive in another order."""
+    """Numbers of printed events, as a set: events of two islands may arrive out of order."""
     is_waiting: bool = False
     paused_at: str = ""
     running_s: float = float("-inf")
-    """When the last line of a running phase was printed."""
+    """Time of the last line of a running phase, in seconds."""
     preparing: PhaseKey | None = None
-    """The phase of which that line said nothing but that it prepares."""
+    """The phase whose last line said only that it prepares."""
     counted: tuple[PhaseKey, int] | None = None
-    """The running phase of which that line was, and how much of it was done."""
+    """The running phase of the last line, and the amount that was done."""
 
 
 def next_lines(
     shown: PrintedProgress, cycle: Cycle, now_s: float
 ) -> tuple[PrintedProgress, list[Line]]:
-    """Return what is new in the document since `shown`, and what has been shown then.
+    """Return the progress after printing, and the lines that are new since `shown`.
 
     Args:
         shown: what was printed before.
         cycle: the daemon's document of the cycle.
-        now_s: seconds on a clock that only goes forward.
+        now_s: seconds of a monotonic clock.
     """
     lines: list[Line] = []
     shown = _waiting(shown, cycle, lines)
@@ -130,7 +130,7 @@ def next_lines(
 
 
 def final_lines(cycle: Cycle) -> list[str]:
-    """Return the lines that end a run; scripts rely on the keys of the last three."""
+    """Return the last lines of a run; scripts rely on the keys of the last three."""
     verdicts = cycle.get("verdicts") or [{}]
     last = verdicts[-1]
     judged = last.get("verdict") or (NONE if is_cycle(cycle) else _tuning_end(cycle))
@@ -144,22 +144,22 @@ def final_lines(cycle: Cycle) -> list[str]:
 
 
 def _no_model(run: Cycle) -> str:
-    """Return what stands in place of a model: one that is stopped has its checkpoints."""
+    """Return the text in place of a model id; a stopped training run still has checkpoints."""
     is_stopped = run.get("state") == "stopped" and not is_cycle(run)
     return f"{NONE} yet; its checkpoints: jupiterctl model list" if is_stopped else NONE
 
 
 COIN_BPB = 8.0
-"""Bits for each byte of text that somebody needs who knows nothing of it."""
+"""Bits per byte of a model that knows nothing: eight random bits."""
 
 _MEASURED_SO = " (as training measures it, by sequences; val_bpb: all held-out text, once trained)"
-"""Appended where another figure of held-out text follows."""
+"""Appended if val_bpb, another figure about held-out text, follows."""
 
 
 def next_commands(run: Cycle) -> list[str]:
-    """Return what people may type once it has ended; nothing where it has made no model.
+    """Return the commands to use after a run has ended; empty if it has made no model.
 
-    It is called by its id: its name means the newest run of that name.
+    They name the run by its id, because its name means the newest run with that name.
     """
     if not run.get("model"):
         return []
@@ -170,7 +170,7 @@ def next_commands(run: Cycle) -> list[str]:
 
 
 def before_and_after(run: Cycle) -> list[str]:
-    """Return the scores of weights that were given and of what they became; none of others."""
+    """Return the scores before and after training given weights; for others, see `_ran_away`."""
     before, after = (run.get(name) for name in ("bits_per_byte_before", "best_bits_per_byte"))
     if before is None or after is None:
         return _ran_away(run)
@@ -184,7 +184,7 @@ def before_and_after(run: Cycle) -> list[str]:
 
 
 def _ran_away(run: Cycle) -> list[str]:
-    """Return that a model has learned less than nothing; nothing where it has learned anything."""
+    """Return a warning if a model is worse than random; else nothing."""
     score = run.get("val_bpb")
     if not isinstance(score, int | float) or score < COIN_BPB:
         return []
@@ -193,12 +193,12 @@ def _ran_away(run: Cycle) -> list[str]:
 
 
 def _tuning_end(run: Cycle) -> str:
-    """Return what a training ends with that nobody judges: only given weights can get worse."""
+    """Return the verdict text of a training without a cycle; only given weights can get worse."""
     return WORSE if run.get("ended_worse") else NO_VERDICT
 
 
 def failure_lines(cycle: Cycle) -> list[str]:
-    """Return why it failed, and what to do; none where it didn't."""
+    """Return why a run failed, and what to do; empty if it hasn't failed."""
     failure: Row = cycle.get("failure") or {}
     if cycle.get("state") != "failed" or not failure:
         return []
@@ -208,7 +208,7 @@ def failure_lines(cycle: Cycle) -> list[str]:
 
 
 def _goes_on(cycle: Cycle, code: str) -> str:
-    """Return the command that resumes a failed cycle; after too little text it reads again."""
+    """Return the command that resumes a failed cycle; after too little text, it collects again."""
     command = f"jupiterctl cycle resume {short(str(cycle.get('id', '')))}"
     if code == TooLittleTextError.code:
         return f"once there is more text it is read again: {command} --redo collect"
@@ -216,17 +216,17 @@ def _goes_on(cycle: Cycle, code: str) -> str:
 
 
 def is_cycle(document: Cycle) -> bool:
-    """Return whether it has rounds and verdicts, as runs without the cycle don't."""
+    """Return whether a document is about a cycle, which has rounds and verdicts."""
     return document.get("kind", CYCLE) == CYCLE
 
 
 def title(document: Cycle) -> str:
-    """Return what it is, in a word or two."""
+    """Return the name of a document's kind, such as `cycle`."""
     return TITLES.get(str(document.get("kind", CYCLE)), CYCLE)
 
 
 def verdict_lines(verdict: Row) -> list[str]:
-    """Return a round's verdict: the numbers, then the reason."""
+    """Return the lines of a round's verdict: the numbers, the reason, then warnings."""
     compared = [
         f"{label} {_bpb(verdict[key])}"
         for key, label in (
@@ -253,7 +253,7 @@ def verdict_lines(verdict: Row) -> list[str]:
 
 
 def cycle_summary(cycle: Cycle) -> str:
-    """Return a cycle in one line."""
+    """Return a line about a cycle's state."""
     parts = [
         f"{plain(cycle.get('domain'))} ({short(cycle.get('id', ''))}): {plain(cycle.get('state'))}"
     ]
@@ -287,9 +287,9 @@ def _waiting(shown: PrintedProgress, cycle: Cycle, lines: list[Line]) -> Printed
 
 
 def _unsure(cycle: Cycle, phases: Sequence[Row], verdicts: Mapping[int, Row]) -> Row | None:
-    """Return the phase that may look done only because a new leader hasn't reported what runs.
+    """Return the phase that may look done only because a new leader hasn't reported yet.
 
-    A training is known to be done: its last step is recorded.
+    A training phase that looks done is done, because its last step is recorded.
     """
     begun = [row for row in phases if row["state"] != "waiting"]
     if cycle.get("state") not in GOING_STATES or not begun:
@@ -369,7 +369,7 @@ def _amount(row: Row) -> str:
 
 
 def shown_values(row: Row) -> list[str]:
-    """Return the readings of a running phase, such as its loss, in words."""
+    """Return texts of the readings of a running phase, such as its loss."""
     values: Mapping[str, float] = row.get("values") or {}
     names = [name for name in values if name not in _HIDDEN_VALUES]
     return [_value(name, values[name], values.get(_PREDICTED)) for name in names]

@@ -1,6 +1,6 @@
-"""What a phase has made as people look at it before they let a cycle go on.
+"""Lines about the results of a phase, for a review before the cycle goes on.
 
-Pure. Owns the words. What samples say is somebody else's text: nothing of it steers the terminal.
+Pure. Owns the texts. Samples are untrusted text: control characters are removed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ Row = Mapping[str, Any]
 
 
 def review_lines(review: Review, *, is_whole: bool = False) -> list[str]:
-    """Return what came in, what went out, what was dropped and why, and a few samples of both.
+    """Return how much came in, went out and was dropped, with reasons and a few samples.
 
-    is_whole: samples are shown with all that is known of their texts
+    is_whole: show the whole stored texts of the samples
     """
     head = f"round {review['round']} {plain(review.get('phase'))}"
     counts = [f"{name} {review[name]:,}" for name in ("in", "out") if review.get(name) is not None]
@@ -36,7 +36,7 @@ def review_lines(review: Review, *, is_whole: bool = False) -> list[str]:
 
 
 def _elsewhere(review: Review) -> str:
-    """Return whose samples they are, where the reviewed phase has none itself."""
+    """Return which phase the samples are from, if not from the reviewed phase."""
     sampled = review.get("samples_round"), review.get("samples_phase")
     if None in sampled or sampled == (review["round"], review.get("phase")):
         return ""
@@ -59,7 +59,7 @@ def _sample(row: Row, *, is_whole: bool) -> list[str]:
 
 
 def sample_lines(margin: str, head: str, row: Row, *, is_whole: bool) -> list[str]:
-    """Return one sample under its head: the beginning of its text on one line, or all of it."""
+    """Return one sample under its heading: the start of its text on one line, or all of it."""
     text = str(row.get("text") or "")
     if is_whole:
         return [f"{margin}{head}:", *(f"{margin}  {printable(each)}" for each in text.splitlines())]

@@ -1,6 +1,6 @@
-"""Which models write a cycle's synthetic text, as people read it.
+"""Lines about the models that write a cycle's synthetic text.
 
-Owns the texts. Doesn't know how a model is promoted or rolled back.
+Pure. Owns the texts. Doesn't know how a model is promoted or rolled back.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ from typing import Any
 from jupiterd.formats import plain
 
 SHOWN = 3
-"""So many promotions and rollbacks are shown, the last ones."""
+"""How many promotions and rollbacks are shown: the last ones."""
 
 
 def writer_lines(cycle: Mapping[str, Any]) -> list[str]:
-    """Return how much our own students write, who writes what, and how that came."""
+    """Return the share that our own students write, who writes what, and the promotions."""
     lines: list[str] = []
     if (share := cycle.get("self_hosting")) is not None:
         lines.append(f"self-hosting {share:.0%} of the text of round {cycle['self_hosting_round']}")
@@ -22,7 +22,7 @@ def writer_lines(cycle: Mapping[str, Any]) -> list[str]:
 
 
 def _by_writer(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], list[str]]]:
-    """Return each writer with its templates, where students write at all."""
+    """Return each writer with its templates; empty if no student writes."""
     if not any(row["is_own"] for row in rows):
         return []
     found: dict[tuple[str, float], tuple[Mapping[str, Any], list[str]]] = {}

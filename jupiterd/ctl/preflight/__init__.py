@@ -1,1 +1,1 @@
-"""What is looked at before anything is spent: sources, and whether they can be judged."""
+"""Checks before a command costs anything: sources, and whether they suffice for a verdict."""

@@ -1,6 +1,6 @@
-"""A cycle before it is requested from the daemon: its sources looked at, and refused if hopeless.
+"""The check of a cycle before it is requested: surveys its sources and refuses hopeless ones.
 
-Owns joining what was found here with what the leader predicts. Doesn't know flags.
+Owns combining this survey with the leader's prediction. Doesn't know command-line options.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ from jupiterd.errors import EmptySourceError, TooLittleTextError
 
 @dataclass(frozen=True)
 class Preflight:
-    """What was seen of a domain's sources."""
+    """The survey of a domain's sources, and the forecast of its verdict."""
 
     domain: Domain
     survey: Survey
@@ -39,12 +39,12 @@ class Preflight:
 
     @classmethod
     def of(cls, domain: Domain, on_line: OnLine = silent, begins_with: str = "") -> "Preflight":
-        """Look at the sources; it takes ten seconds at the most.
+        """Survey the sources, usually within ten seconds.
 
         Args:
-            domain: as its file says.
-            on_line: gets the progress, as lines.
-            begins_with: the model that the command names for it; empty: the domain's.
+            domain: the domain of the file.
+            on_line: gets lines about the progress.
+            begins_with: the first model that the command names; empty: the domain's.
         """
         survey = survey_of(domain, on_line)
         first = FIRST if (begins_with or domain.init) == SCRATCH else BROUGHT
@@ -52,23 +52,23 @@ class Preflight:
 
     @property
     def is_hopeless(self) -> bool:
-        """Return whether it is known already that there can be no verdict."""
+        """Return whether the survey shows that there can be no verdict."""
         return is_hopeless(self.survey, self.forecast)
 
     @property
     def _can_be_judged(self) -> bool | None:
-        """Return whether there can be a verdict; None: what was read leaves it open."""
+        """Return whether there can be a verdict; None: the survey doesn't show it."""
         if not self.survey.counted:
             return None
         is_open = self.forecast.may_be_judged and not self.forecast.can_be_judged
         return None if is_open else self.forecast.can_be_judged
 
     def check(self, *, needs_verdict: bool = True) -> None:
-        """Refuse what is known already to come to nothing.
+        """Raise an error if the survey shows that the cycle can't succeed.
 
         Raises:
-            EmptySourceError: there is no text at all.
-            TooLittleTextError: there is too little for a verdict.
+            EmptySourceError: no source has any text.
+            TooLittleTextError: there is too little text for a verdict.
         """
         if self.survey.sources and all(source.is_empty for source in self.survey.sources):
             why_not = self.survey.sources[0].why_not
@@ -84,17 +84,17 @@ class Preflight:
             )
 
     def lines(self) -> list[str]:
-        """Return what each source seems to hold, and whether that can be judged."""
+        """Return lines about each source, and whether there can be a verdict."""
         lines = [source_line(source) for source in self.survey.sources]
         return [*lines, *forecast_lines(self.survey, self.forecast)]
 
     def arguments(self) -> dict[str, Any]:
-        """Return the command's fields about the text, from which the leader predicts steps."""
+        """Return the command's field from which the leader predicts steps: the number of tokens."""
         counts, share = self.survey.counts, 1 - self.forecast.held_out_share
         return {"tokens": round(counts.tokens * share)} if self.survey.counted else {}
 
     def to_plain(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the fields of the JSON document."""
         forecast = self.forecast
         return {
             "sources": list(self.survey.to_plain()["sources"]),
@@ -118,13 +118,13 @@ class Preflight:
         arguments: Mapping[str, Any],
         writer: PlannedWriter,
     ) -> list[str]:
-        """Return the cycle in at most twelve lines.
+        """Return the plan of the cycle in at most twelve lines.
 
         Args:
             predicted: the leader's prediction.
             title: the first line.
             arguments: fields of the command.
-            writer: who writes.
+            writer: the model that writes synthetic text.
         """
         far_s = sum(map(_politeness_s, self.domain.data_sources))
         rounds = int(arguments["rounds"])
@@ -147,12 +147,12 @@ class Preflight:
 
 
 def _politeness_s(source: DataSource) -> float:
-    """Return the longest time that the pages of a source take, one after the other in each part."""
+    """Return the highest number of seconds that the pauses between a source's pages take."""
     parts = parts_of(source)
     pages = max(getattr(part, "max_pages", 0) or getattr(part, "max_entries", 0) for part in parts)
     return pages * float(getattr(source, "delay_s", 0.0))
 
 
 def domain_of(arguments: Mapping[str, Any]) -> Domain:
-    """Return the domain that a command's fields hold."""
+    """Return the domain in a command's fields; raise InvalidDomainError."""
     return parse_domain(str(arguments["domain_yaml"]), f"{arguments['domain_name']}.yaml")

@@ -1,6 +1,6 @@
-"""What a domain's file says that a cycle may take at most: of each source, and of the generator.
+"""The limits that a domain file sets for a cycle: for each source, and for generated text.
 
-Owns the texts. What the training takes is predicted by the daemon, which knows the machines.
+Owns the texts. Doesn't predict the training: the daemon does, which knows the machines.
 """
 
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ _BOUNDS = (
     ("max_documents", "rows"),
     ("max_files", "files"),
 )
-"""Key of a source -> what it bounds."""
+"""(key of a source, unit that it limits)."""
 
 Plain = dict[str, Any]
 
 
 def domain_cost(domain: Domain, writer: PlannedWriter) -> Plain:
-    """Return the bounds of each source and of what is generated in a round."""
+    """Return the limits of each source and of the text generated in a round."""
     return {
         "sources": [
             {
@@ -49,7 +49,7 @@ def domain_cost(domain: Domain, writer: PlannedWriter) -> Plain:
 
 
 def cost_lines(planned: Mapping[str, Any]) -> list[str]:
-    """Return the plan as people read it."""
+    """Return the lines of the plan."""
     plan = planned["plan"]
     count = int(planned["rounds"])
     rounds = "one round" if count == 1 else f"{count} rounds"
@@ -67,7 +67,7 @@ def cost_lines(planned: Mapping[str, Any]) -> list[str]:
 
 
 def _from_when(generator: str) -> str:
-    """Return when the first text is written, where that isn't in round 1."""
+    """Return who generates, or from when on if there is no generator in round 1."""
     return f" by {plain(generator)}" if generator else " from the first promotion on"
 
 
@@ -78,7 +78,7 @@ def _held_out_line(fraction: float | None) -> str:
 
 
 def _init_lines(init: Mapping[str, Any]) -> list[str]:
-    """Return what round 1 begins with, where that isn't drawn; a plan fetches no model."""
+    """Return a line about the weights that round 1 starts from; empty if they are random."""
     name = plain(init.get("begins_with", SCRATCH))
     if name == SCRATCH:
         return []

@@ -1,6 +1,6 @@
-"""A domain for a folder or an address that somebody points at: what source it is, and its file.
+"""A domain for a folder or an address: its source, its language, and its file.
 
-Owns that choice, and the words of the file, which say why. Doesn't know how a source is read.
+Owns the choice of the source's kind, and the text and comments of the file. Doesn't read sources.
 """
 
 import json
@@ -24,10 +24,10 @@ from jupiterd.formats import printable
 from jupiterd.path_text import path_of, path_text
 
 COLUMNS = 98
-"""Of the file's comments."""
+"""The line width of the file's comments."""
 
 FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "git.sr.ht"})
-"""Hosts whose OWNER/PROJECT is a repository though its address doesn't end with .git."""
+"""Hosts where the path OWNER/PROJECT is a repository, although it doesn't end with .git."""
 
 HINT = (
     "give it a folder, a file of rows (.jsonl, .csv, .parquet), or an address such as https://..."
@@ -42,26 +42,26 @@ Plain = dict[str, Any]
 def domain_of_place(
     name: str, place: str, language: str, on_line: OnLine = silent, field: str = ""
 ) -> Preflight:
-    """Look at a place for ten seconds at the most, and return a domain for it.
+    """Survey a place, usually within ten seconds, and return a domain for it.
 
     Args:
-        name: the domain's.
-        place: a folder, a file of rows, or an address of the web.
-        language: of its text; empty: it is detected.
-        on_line: gets the progress, as lines.
-        field: what holds the text in tables; empty: `text`.
+        name: the domain's name.
+        place: a folder, a file of rows, or a URL.
+        language: the language of its text; empty: it is detected.
+        on_line: gets lines about the progress.
+        field: the field that holds the text in tables; empty: `text`.
 
     Raises:
         EmptySourceError: nothing in it can be used.
         NotFoundError: there is no such folder.
-        SourceUnreachableError: nobody answers there.
-        UsageError: it is nothing that can be read, or nobody knows its language.
+        SourceUnreachableError: the address can't be reached.
+        UsageError: it can't be a source, or its language can't be detected.
     """
     plain: Plain = {
         "version": 1,
         "domain": name,
         "title": name.replace("_", " ").replace("-", " ").capitalize(),
-        "language": language or "en",  # until it is detected
+        "language": language or "en",  # replaced by the detected one
         "data_sources": [_with_field(_source(place), place, field)],
         "holdout": {"salt": f"{name}-1"},
     }
@@ -75,7 +75,7 @@ def domain_of_place(
 
 
 def file_text(found: Preflight, place: str, schema: Path) -> str:
-    """Return the file: as few keys as it takes, and why each is what it is."""
+    """Return the text of the domain file: only the needed keys, with comments that give reasons."""
     domain, survey = found.domain, found.survey
     source = domain.data_sources[0].model_dump(mode="json", exclude_defaults=True)
     source.pop("name", None)
@@ -129,10 +129,10 @@ def _source(place: str) -> Plain:
 
 
 def _with_field(source: Plain, place: str, field: str) -> Plain:
-    """Return the source with what holds the text in its rows.
+    """Return the source with the field that holds the text in its rows.
 
     Raises:
-        UsageError: it has none.
+        UsageError: the source has no rows.
     """
     if not field:
         return source
@@ -156,7 +156,7 @@ _TABLES = {
 def _address(url: str) -> Plain:
     try:
         parts = urlsplit(url)
-    except ValueError as error:  # such as brackets that aren't closed
+    except ValueError as error:  # such as an unclosed bracket
         raise UsageError(f"{printable(url)} is no address: {error}", HINT) from error
     names = [name for name in parts.path.split("/") if name]
     near: Plain = {"allow_private_addresses": True} if _is_near(parts.hostname or "") else {}
@@ -169,10 +169,10 @@ def _address(url: str) -> Plain:
 
 
 def _is_near(host: str) -> bool:
-    """Return whether a host is of this machine or its network: who names it wants it read."""
+    """Return whether all addresses of a host are private: the user names it, so it may be read."""
     try:
         found = {str(row[4][0]) for row in socket.getaddrinfo(host, None)}
-    except (OSError, UnicodeError):  # a name that no host can have, too
+    except (OSError, UnicodeError):  # UnicodeError: an invalid host name
         return False
     return bool(found) and not any(map(is_public, found))
 
@@ -239,7 +239,7 @@ def _private() -> list[str]:
 
 
 def _value(value: object) -> str:
-    """Return a value as YAML has it; text that YAML might take for something else in quotes."""
+    """Return a value as YAML; texts that YAML might read as another type are quoted."""
     if isinstance(value, str) and re.fullmatch(r"[A-Za-z~/][\w./~+-]*", value):
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""What a training run would hold out of text on this machine, in a line, before it starts.
+"""The line about which text on this machine a training run would hold out, before it starts.
 
-Owns the words. The look is a process of its own (`workers.data.survey.split_preview`), which reads
-as the run itself will. Doesn't know where the line is shown.
+Owns the text. A separate process (`workers.data.survey.split_preview`) reads the text as the run
+will. Doesn't know where the line is shown.
 """
 
 import os
@@ -20,18 +20,18 @@ from jupiterd.path_text import path_of
 PROGRAM = ("-P", "-m", "jupiterd.workers.data.survey.split_preview")
 
 PLAIN = frozenset({".txt", ".md", ".rst", ".py"})
-"""Files of these names are one text each, read as it is."""
+"""Suffixes of files that are one plain text each."""
 
 BRIEFLY_S = 2.0
-"""So long a start waits for the look; a copy of little text is found in less."""
+"""Seconds that a start waits for the preview, enough for a few texts."""
 
 
 _NOUNS: Mapping[str, str] = dict.fromkeys(CONVERSATIONS, "conversation")
-"""What one row of a form is called; all else is text."""
+"""Form of a row -> its noun; other forms are texts."""
 
 
 def held_out_lines(source: Mapping[str, Any]) -> list[str]:
-    """Return what would be held out of a run's data source, see `DataSettings`."""
+    """Return a line about what would be held out of a run's source (see `DataSettings`)."""
     if source.get("kind") != "folder":
         return ["what is held out is known once its rows are read"] if source else []
     answer = _look(source, WITHIN_S - RESERVE_S)
@@ -41,9 +41,9 @@ def held_out_lines(source: Mapping[str, Any]) -> list[str]:
 
 
 def nothing_held_out_lines(source: Mapping[str, Any]) -> list[str]:
-    """Return a warning where a run can hold out nothing of several texts here; else nothing.
+    """Return a warning if a run can't hold out any of several texts here; else nothing.
 
-    Of a single text its end is held out, so that needs no look.
+    The end of a single text is held out, so a single text needs no preview.
     """
     if source.get("kind") != "folder" or not _has_several(path_of(str(source["path"]))):
         return []
@@ -58,7 +58,7 @@ def nothing_held_out_lines(source: Mapping[str, Any]) -> list[str]:
 
 
 def _has_several(path: Path) -> bool:
-    """Return whether there may be more than one text."""
+    """Return whether a path may hold more than one text."""
     if path.is_file():
         return path.suffix.lower() not in PLAIN
     below = (each for _, __, names in os.walk(path) for each in names if not each.startswith("."))
@@ -73,7 +73,7 @@ def _look(source: Mapping[str, Any], within_s: float) -> dict[str, Any] | str:
 
 
 def held_out_line(found: Mapping[str, Any]) -> str:
-    """Return what a look has found, for people."""
+    """Return a line about the result of a preview."""
     if found.get("why_not"):
         return f"nothing can be held out: {plain(found['why_not'])}"
     read = counted(found["read"], _NOUNS.get(str(found.get("form")), "text"))

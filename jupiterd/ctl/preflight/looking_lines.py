@@ -1,6 +1,6 @@
-"""What people see at a terminal while sources are looked at.
+"""The progress line at a terminal while sources are surveyed.
 
-Owns when something is said, and the words. Doesn't know how anything is looked at.
+Owns when the line is shown, and its text. Doesn't survey anything.
 """
 
 import time
@@ -10,13 +10,13 @@ from typing import Self
 from jupiterd.ctl.output.console import Console
 
 SILENT_S = 1.0
-"""A look that is over by then needs no words."""
+"""Seconds before the first line: shorter surveys show nothing."""
 
 BEGINS = "looking at the sources"
 
 
 class Looking:
-    """Takes what a look says, and shows it in a line that passes. A context manager."""
+    """Shows the progress of a survey in a line that is erased at the end. A context manager."""
 
     def __init__(self, console: Console, now: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -24,7 +24,7 @@ class Looking:
         self._began_s = now()
 
     def __call__(self, line: str) -> None:
-        """Show what was said last, such as `120 480 read`; nothing was yet, where it is empty."""
+        """Show the last progress line of the survey, such as `120 480 read`; empty: none yet."""
         passed_s = self._now() - self._began_s
         if passed_s >= SILENT_S:
             self._console.passing_notice(f"{looking_line(line)} ({passed_s:.0f} s)")
@@ -37,7 +37,7 @@ class Looking:
 
 
 def looking_line(line: str) -> str:
-    """Return what people read for what a look has said."""
+    """Return the text for people about a survey's progress line."""
     done, _, rest = line.partition(" ")
     total, _, unit = rest.partition(" ")
     if not (done.isdecimal() and total.isdecimal() and unit):

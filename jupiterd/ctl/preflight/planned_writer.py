@@ -1,7 +1,7 @@
-"""Which model will write a cycle's synthetic text, and how much, before the cycle starts.
+"""The model that will write a cycle's synthetic text, and how much, before the cycle starts.
 
-Owns the texts. What follows from a generator, or from a chat model to begin with, is decided by
-`cycle.generation`, as where the cycle starts. Doesn't look for any model.
+Owns the texts. `cycle.generation` decides what a generator or a first chat model implies, as when
+the cycle starts. Doesn't look for models.
 """
 
 from collections.abc import Mapping
@@ -17,21 +17,21 @@ from jupiterd.formats import counted, plain
 
 @dataclass(frozen=True)
 class PlannedWriter:
-    """Who writes."""
+    """The model that writes, and the domain with its limits."""
 
     name: str
-    """As people call the model; empty: the student, once one was promoted."""
+    """The model's name; empty: the student, once one was promoted."""
     domain: Domain
-    """With the prompts' templates and limits."""
+    """The domain, with the templates and limits of prompts."""
 
     @property
     def samples(self) -> int:
-        """Return how many texts a round requests."""
+        """Return how many samples a round requests."""
         return sum(template.samples for template in self.domain.generation.templates)
 
     @property
     def tokens(self) -> int:
-        """Return the most tokens of all of them together."""
+        """Return the highest number of tokens of all samples of a round together."""
         generation = self.domain.generation
         return sum(each.samples * generation.max_tokens_of(each) for each in generation.templates)
 
@@ -41,11 +41,11 @@ class PlannedWriter:
 
     @property
     def in_round_1(self) -> Writing | None:
-        """Return what is written in round 1; None: nothing."""
+        """Return the samples and tokens of round 1; None: nothing is written."""
         return Writing(self.samples, self.tokens) if self.name and self.samples else None
 
     def line(self) -> str:
-        """Return it in a sentence."""
+        """Return a sentence about the writer and its limits."""
         if not self.samples:
             return "nothing is generated: there is no generator, and the domain has no templates"
         who = plain(self.name or "the student, once one was promoted,")
@@ -54,12 +54,12 @@ class PlannedWriter:
 
 
 def planned_writer(domain: Domain, named: str, init: Mapping[str, Any]) -> PlannedWriter:
-    """Return who writes.
+    """Return the model that will write, and the domain that it makes.
 
     Args:
-        domain: as its file says.
+        domain: the domain of the file.
         named: the generator that the command names; empty: none.
-        init: the model that the cycle begins with, as in the command; empty: none.
+        init: the command's field about the first model; empty: none.
     """
     if who := named or domain.generation.generator:
         return PlannedWriter(who, domain_with(domain, {"name": who}))

@@ -1,7 +1,7 @@
-"""A look of some seconds at a domain's sources, from this machine, by a process of its own.
+"""A short survey of a domain's sources from this machine, in a separate process.
 
-Owns that process and its time. The readers and rules that it loads are a cycle's own, and none of
-them is loaded here. Doesn't know what is made of the answer.
+Owns that process and its time limit. The process loads a cycle's readers and rules; this module
+loads none of them. Doesn't know how the answer is used.
 """
 
 import json
@@ -20,11 +20,11 @@ from jupiterd.cycle.domain.domain import Domain
 from jupiterd.cycle.domain.survey import SourceSurvey, Survey
 
 WITHIN_S = 10.0
-"""What a look may take, all together."""
+"""Seconds for a whole survey."""
 RESERVE_S = 2.0
-"""Of it, for starting the process and for adding up."""
+"""Seconds of WITHIN_S that are reserved for starting the process and for summing up."""
 SILENCE_TIMEOUT_S = 40.0
-"""A process that says nothing by then, on however busy a machine, is ended."""
+"""Seconds after which the process is killed, long enough for a busy machine."""
 
 REPORT_EVERY_S = 0.2
 """Seconds between two reports of the progress."""
@@ -32,7 +32,7 @@ REPORT_EVERY_S = 0.2
 _END_BYTES = 200
 
 OnLine = Callable[[str], None]
-"""Called with the last line that the process has written to standard error; empty: none yet."""
+"""Gets the last line that the process has written to standard error; empty: none yet."""
 
 
 def silent(_line: str) -> None:
@@ -40,10 +40,10 @@ def silent(_line: str) -> None:
 
 
 PROGRAM = ("-P", "-m", "jupiterd.workers.data.survey.survey_sources")
-"""-P: a module's name of this folder isn't taken for ours."""
+"""-P keeps modules in the current folder from replacing ours."""
 
 NOT_COUNTED = "not counted"
-"""Shown for a source that is there and of which nothing is known."""
+"""Shown for a source that exists but wasn't counted."""
 TOOK_TOO_LONG = f"{NOT_COUNTED}: looking at it took too long"
 FAILED = f"{NOT_COUNTED}: the look at it failed"
 
@@ -55,13 +55,13 @@ def survey_of(
     goes_far: bool = False,
     finds_language: bool = False,
 ) -> Survey:
-    """Return what the domain's sources seem to hold.
+    """Return the survey of a domain's sources; without an answer, sources say why not.
 
     Args:
-        domain: whose sources and rules count.
+        domain: the domain with its sources and rules.
         on_line: gets the progress, a few times a second.
-        goes_far: sources on other machines are requested, too.
-        finds_language: the text decides the language, whatever the domain says.
+        goes_far: whether sources on other machines are requested, too.
+        finds_language: whether the language is detected instead of taken from the domain.
     """
     request = {
         "sources": [source.model_dump(mode="json") for source in domain.data_sources],
@@ -84,12 +84,12 @@ def survey_of(
 def answer_of(
     program: Sequence[str], request: dict[str, Any], scratch: Path, on_line: OnLine = silent
 ) -> dict[str, Any] | str:
-    """Return the answer of a process that looks at text, or why it has none.
+    """Return the answer of a process that reads text, or a text that says why there is none.
 
     Args:
-        program: what Python runs.
-        request: its input, as JSON.
-        scratch: its folder for temporary files, which it can't remove where it is killed.
+        program: Python's arguments.
+        request: the input of the process, sent as JSON.
+        scratch: a folder for temporary files; the caller removes it, as the process may be killed.
         on_line: gets the progress, a few times a second.
     """
     question, answer, messages = (scratch / name for name in ("asked", "answered", "saying"))
@@ -110,7 +110,7 @@ def answer_of(
                 on_line(_last_line(messages))
                 with suppress(subprocess.TimeoutExpired):
                     looking.wait(REPORT_EVERY_S)
-        finally:  # also where somebody has pressed Ctrl-C
+        finally:  # also after Ctrl-C
             if looking.poll() is None:
                 looking.kill()
                 looking.wait()
@@ -120,7 +120,7 @@ def answer_of(
 
 
 def _last_line(path: Path) -> str:
-    """Return the last whole line that was written to a file, such as `120 480 read`; or nothing."""
+    """Return the last complete line of a file, such as `120 480 read`; empty: none."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _END_BYTES))
         *lines, _ = file.read().decode("utf-8", "replace").split("\n")

@@ -1,8 +1,7 @@
-"""Whether a folder or file has any text at all, before work on it is requested.
+"""The check that a folder or file has any text, before work on it is requested.
 
-Owns when that is known. The look is a process of its own (`workers.data.survey.split_preview`),
-which reads as the work will, and ends with the first text; a plain file needs none. Doesn't know
-what is held out.
+Owns that decision. A separate process (`workers.data.survey.split_preview`) reads the source as the
+work will, until the first text; a plain text file needs no process. Doesn't know what is held out.
 """
 
 import codecs
@@ -23,9 +22,9 @@ FIRST_BYTES = 4_096
 
 
 def check_that_there_is_text(source: Mapping[str, Any]) -> None:
-    """Raise EmptySourceError, as the work would, where all of a source was read and has no text.
+    """Raise EmptySourceError, as the work would, if all of a source was read and has no text.
 
-    Nothing is raised where that isn't known: this user may read less than the work does.
+    Raises nothing if that isn't known: this user may be allowed to read less than the worker.
 
     source: a folder or file, see `DataSettings`
     """
@@ -39,7 +38,7 @@ def check_that_there_is_text(source: Mapping[str, Any]) -> None:
 
 
 def _has_plain_text(path: Path) -> bool:
-    """Return whether one of the first files is plain text; where rows are JSON, they decide."""
+    """Return whether one of the first files is plain text; False if there are JSON files."""
     files = [path] if path.is_file() else list(islice(_files_below(path), MOST_NAMES))
     if any("json" in file.name.lower() for file in files):
         return False

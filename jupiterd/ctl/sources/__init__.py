@@ -1,1 +1,1 @@
-"""Where models, text and domains come from, as a command line names them."""
+"""The models, text and domains that a command line names, turned into a command's fields."""

@@ -1,6 +1,6 @@
-"""The command's fields about the open base model that a cycle begins with.
+"""The command's fields about the base model that a cycle starts from.
 
-Owns finding it and the checks of its folder. Doesn't know what is done with it.
+Owns the look-up and the checks of its folder. Doesn't know how a cycle uses it.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from jupiterd.cycle.generation.chat_models import CONFIG_FILE, is_talked_to
 from jupiterd.errors import NotFoundError, SourceUnreachableError, UsageError
 
 SCRATCH = "scratch"
-"""Training begins with weights that are drawn."""
+"""Training starts from random weights."""
 
 HINT = (
     "--init scratch, a model of the hub (ORG/NAME), or a Hugging Face folder with config.json, "
@@ -23,16 +23,16 @@ HINT = (
 
 
 def init_arguments(wanted: str, fetches: Fetches) -> dict[str, Any]:
-    """Return the command's fields; nothing where training begins from scratch.
+    """Return the command's fields; empty if training starts from scratch.
 
     Args:
         wanted: scratch, a folder, or a model of the hub.
-        fetches: takes what of it is still to be fetched.
+        fetches: gets the model if it still has to be downloaded.
 
     Raises:
         NotFoundError: there is no such folder.
-        UsageError: it is no whole model.
-        JupiterError: it is a model of the hub that can't be had, or can't be trained.
+        UsageError: it isn't a complete model.
+        JupiterError: it is a model of the hub that can't be downloaded, or can't be trained.
     """
     if wanted == SCRATCH:
         return {}
@@ -42,18 +42,18 @@ def init_arguments(wanted: str, fetches: Fetches) -> dict[str, Any]:
     if (folder := found.get("weights_folder")) is None:
         return {"init": found}
     _check_that_it_is_whole(Path(folder), fetches, wanted)
-    names = fetches.names(Path(folder))  # the daemon looks again, once all of it is here
+    names = fetches.names(Path(folder))  # the daemon checks again after the download
     return {"init": {**found, "is_chat": is_talked_to(names, _config_of(Path(folder)))}}
 
 
 def planned_init(wanted: str, fetches: Fetches) -> dict[str, Any]:
-    """Return the fields of a plan's command, for which no weights are needed.
+    """Return the fields of a plan's command, which needs no weights.
 
-    Nothing where the hub can't be reached: a plan needs no network.
+    Empty if the hub can't be reached: a plan needs no network.
 
     Raises:
         NotFoundError: there is no such folder, or no such model.
-        UsageError: it is no whole model, or can't be trained.
+        UsageError: it isn't a complete model, or can't be trained.
     """
     try:
         return init_arguments(wanted, fetches)
@@ -67,6 +67,6 @@ def _check_that_it_is_whole(folder: Path, fetches: Fetches, wanted: str) -> None
 
 
 def _config_of(folder: Path) -> str:
-    """Return what a folder's tokenizer_config.json says; nothing where it has none."""
+    """Return the text of a folder's tokenizer_config.json; empty if it has none."""
     config = folder / CONFIG_FILE
     return config.read_text(encoding="utf-8", errors="replace") if config.is_file() else ""

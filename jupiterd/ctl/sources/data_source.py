@@ -1,7 +1,7 @@
-"""Where text comes from, as a command line says it: a folder or file here, or a name elsewhere.
+"""The source of text that a command line names: a folder or file here, or a data set of the hub.
 
-Owns that distinction, and which machine has the text. Doesn't read any of it; whether there
-is any is looked at elsewhere (`preflight.text_look`).
+Owns that distinction, and names the machine that has the text. Doesn't read text:
+`preflight.text_look` checks whether there is any.
 """
 
 import re
@@ -28,7 +28,7 @@ def source_arguments(
 
     Raises:
         NotFoundError: there is no such folder or file on this machine, nor data set on the hub.
-        EmptySourceError: all of it was read, and none of it is text.
+        EmptySourceError: the folder is empty, or all of it was read and none of it is text.
         JupiterError: we have no access to the data set, or this is the only machine and can't
             reach the hub.
     """
@@ -62,7 +62,7 @@ def source_arguments(
 
 
 def both_lines(invocation: Invocation, text: str) -> list[str]:
-    """Return which is taken where a file or folder here and a data set have one name."""
+    """Return a line that says which is used if a path here and a data set have the same name."""
     if "/" in text or not path_of(text).exists():
         return []
     from jupiterd.ctl.calls import ask
@@ -77,7 +77,7 @@ def both_lines(invocation: Invocation, text: str) -> list[str]:
 
 
 def _name_of(text: str) -> str:
-    """Return a name that can be a folder's too."""
+    """Return a name for the data set that is also valid as a folder's name."""
     return re.sub(r"[^\w.-]+", "-", text).strip("-.")[:64] or "text"
 
 

@@ -1,7 +1,7 @@
 """Finding and reading domain files.
 
-Owns where a domain's name leads and what to say when it leads nowhere.
-Doesn't know what a file must say.
+Owns the folders that are searched for a domain, and the error if none has it.
+Doesn't check what a file says.
 """
 
 import difflib
@@ -14,25 +14,25 @@ from jupiterd.locations import config_folder
 SUFFIXES = (".yaml", ".yml")
 
 OWN_FOLDERS = (Path(), Path("config", "domains"))
-"""Where people's own domains are looked for, the first one first."""
+"""The folders that are searched for the user's own domains, in this order."""
 
 
 LOOKED_AT_CHARS = 1 << 16
-"""How far into a file one looks whether it is a domain's."""
+"""How many characters of a file are read to see whether it is a domain file."""
 
 
 @dataclass(frozen=True)
 class DomainFile:
-    """The text of a domain file, as it lies on the disk."""
+    """The path and text of a domain file."""
 
     path: Path
     text: str
     called: str = ""
-    """The domain's name as people gave it; empty where they gave the file."""
+    """The domain's name as the user gave it; empty if the user gave the file."""
 
 
 def shipped_domains() -> dict[str, Path]:
-    """Return the files in config/domains by their names, without the template."""
+    """Return Jupiter's own domain files by domain name, without the template."""
     folder = config_folder() / "domains"
     return {
         path.stem: path for path in sorted(folder.glob("*.yaml")) if not path.stem.startswith("_")
@@ -42,8 +42,8 @@ def shipped_domains() -> dict[str, Path]:
 def own_domains() -> dict[str, Path]:
     """Return the domain files of the current folder, and of config/domains below it, by name.
 
-    Other YAML lies in such folders, too: a file counts that says where its text comes from. In a
-    checkout of Jupiter those that come with it aren't anybody's own.
+    Such folders hold other YAML files, too: a file counts if it has `data_sources`. In a checkout
+    of Jupiter, the domains that come with it don't count.
     """
     found: dict[str, Path] = {}
     shipped = (config_folder() / "domains").resolve()
@@ -55,14 +55,14 @@ def own_domains() -> dict[str, Path]:
 
 
 def read_domain_file(name_or_file: str) -> DomainFile:
-    """Return the file itself, or that of a domain: the user's own comes before Jupiter's.
+    """Return the named file, or the named domain's file: the user's own comes before Jupiter's.
 
-    A name is looked for as NAME.yaml in the current folder, then in config/domains below it, then
-    among the domains that come with Jupiter.
+    A name is searched as NAME.yaml (or .yml) in the current folder, then in config/domains below
+    it, then among the domains that come with Jupiter.
 
     Raises:
         NotFoundError: there is no such domain or file.
-        InvalidDomainError: the file can't be read as text.
+        InvalidDomainError: the file can't be read, or isn't UTF-8.
     """
     path = _located(name_or_file)
     try:
@@ -84,10 +84,10 @@ def read_domain_file(name_or_file: str) -> DomainFile:
 
 
 def only_domain() -> str:
-    """Return the domain that is meant where none is named: the only one of this folder.
+    """Return the domain to use if none is named: the only one of this folder.
 
     Raises:
-        UsageError: there are several, or none; it says the line to type.
+        UsageError: there are several, or none; its hint says what to type.
     """
     own = own_domains()
     if len(own) == 1:

@@ -1,8 +1,8 @@
-"""Checks of a domain file's values in addition to its form: its name, and its language.
+"""Checks of a domain file's values beyond its schema: its name and its language.
 
-Owns those checks of a file that somebody starts with now. A cycle that was recorded with another
-language goes on, so they aren't part of the form. A copy of another domain's file would run, and be
-shown, under the other's name.
+Owns those checks, which are made when a cycle starts. They aren't part of the schema, because a
+recorded cycle with another language must still run. The name is checked because a copied file with
+the old name would run under that name.
 """
 
 from jupiterd.ctl.sources.domain_files import DomainFile
@@ -16,7 +16,7 @@ def checked_domain(file: DomainFile) -> Domain:
     """Return the domain of a file.
 
     Raises:
-        InvalidDomainError: with file, line and what was expected there, for the first mistake.
+        InvalidDomainError: the file has a mistake; it names file, line and what was expected.
     """
     domain = parse_domain(file.text, str(file.path))
     for mistake in value_mistakes(file, domain):
@@ -25,7 +25,7 @@ def checked_domain(file: DomainFile) -> Domain:
 
 
 def value_mistakes(file: DomainFile, domain: Domain) -> list[str]:
-    """Return what is wrong with a file whose form is right, with its lines; none: nothing."""
+    """Return the mistakes in a file that fits the schema, with line numbers."""
     found = {"domain": _name_mistake(file, domain), "language": language_mistake(domain.language)}
     line_of = line_finder(file.text)
     return [

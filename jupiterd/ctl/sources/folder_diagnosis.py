@@ -1,9 +1,9 @@
-"""What is wrong with a folder that is to be trained, found before anything is copied or started.
+"""Checks of a model folder before training, made before anything is copied or started.
 
-Owns those looks: which files there are, what the headers of the weights say, whether an output
-layer contradicts the configuration, and whether the tokenizer is of the same model. Needs no
-library of machine learning; whether an architecture can be trained is
-`cycle.training.architectures`' to say.
+Owns those checks: which files there are, what the headers of the weights say, whether an output
+layer contradicts the configuration, and whether the tokenizer belongs to the same model. Needs no
+machine-learning library. `cycle.training.architectures` decides whether an architecture can be
+trained.
 """
 
 import json
@@ -24,7 +24,7 @@ from jupiterd.errors import CorruptArtifactError, UsageError
 ADAPTER = "adapter_config.json"
 
 OTHER_FORMS = ("pytorch_model*.bin", "*.pth", "*.pt", "*.ckpt", "*.h5", "*.msgpack", "*.gguf")
-"""Weights that others keep so; the first four are pickles, which run code when they are read."""
+"""Names of weights in forms that aren't read; the first four are pickles, which can run code."""
 
 CONVERT = (
     'convert them: python -c "from transformers import AutoModelForCausalLM as M; '
@@ -39,35 +39,35 @@ _OF_ANOTHER = "one of them is of another model: fetch both again"
 
 TRAINED = frozenset({"F64", "F32", "F16", "BF16"})
 OF_MASKS = frozenset({"BOOL", "U8", "I64"})
-"""Old files also hold masks and positions, which nothing reads."""
+"""dtypes of masks and positions in old files, which nothing reads."""
 
 _OUTPUT = ("lm_head.weight", "embed_out.weight")
 _EMBEDDING = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight")
 _WIDTHS = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")
-"""What a configuration calls the length of an entry of the embedding; OPT's comes first."""
+"""Configuration keys for the width of the embedding; OPT's comes first, as OPT has two of them."""
 _CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class _Tensor:
-    """Where one tensor lies."""
+    """The position, dtype and shape of one tensor in a file."""
 
     file: Path
     begin: int
     end: int
-    """Bytes from the file's beginning."""
+    """`begin` and `end` are bytes from the start of the file."""
     kind: str
     shape: tuple[int, ...]
 
 
 def check_folder(folder: Path, said: Mapping[str, Any]) -> bool:
-    """Return whether a folder holds weights to begin with, all of them in a form that is read.
+    """Return whether a folder holds weights as safetensors, after checking them.
 
-    said: what its config.json says
+    said: the content of its config.json
 
     Raises:
-        CorruptArtifactError: a file is missing, or cut off.
-        UsageError: it holds something else than a model's weights.
+        CorruptArtifactError: a file is missing or cut off, or can't be read.
+        UsageError: it holds an adapter, weights in another form or dtype, or parts of two models.
     """
     check_that_it_is_no_adapter(folder)
     names = [path.name for path in folder.iterdir()]
@@ -93,7 +93,7 @@ def check_folder(folder: Path, said: Mapping[str, Any]) -> bool:
 
 
 def unnamed_weights(model: str, names: Collection[str]) -> UsageError:
-    """Return what is said where no loader finds the weights of a model."""
+    """Return the error for weights with file names that no loader looks for."""
     first = min(name for name in names if name.endswith(".safetensors"))
     return UsageError(
         f"{model} holds {first}, and neither {WHOLE} nor {INDEX}, which every loader looks for",
@@ -102,13 +102,13 @@ def unnamed_weights(model: str, names: Collection[str]) -> UsageError:
 
 
 def index_of(folder: Path) -> str:
-    """Return what says which files hold the weights; empty where there is one file alone."""
+    """Return the text of the weights' index; empty if the folder has none."""
     index = folder / INDEX
     return index.read_text(encoding="utf-8") if index.is_file() else ""
 
 
 def check_that_it_is_no_adapter(folder: Path) -> None:
-    """Raise UsageError where a folder holds a LoRA adapter instead of a model."""
+    """Raise UsageError if a folder holds a LoRA adapter instead of a model."""
     if not (folder / ADAPTER).is_file():
         return
     try:
@@ -120,7 +120,7 @@ def check_that_it_is_no_adapter(folder: Path) -> None:
 
 
 def _refuse_other_forms(folder: Path) -> None:
-    """Refuse weights in a form that isn't read: training would begin with random ones instead."""
+    """Raise UsageError for weights in another form: training would start from random ones."""
     others = sorted(path.name for form in OTHER_FORMS for path in folder.glob(form))
     if others:
         raise UsageError(
@@ -161,7 +161,7 @@ def _check_kind(folder: Path, name: str, kind: str) -> None:
 
 
 def _check_embedding(folder: Path, tensors: Mapping[str, _Tensor], said: Mapping[str, Any]) -> None:
-    """Refuse weights that are of another model than the configuration."""
+    """Raise UsageError if the embedding's shape contradicts the configuration."""
     name = _ending(tensors, _EMBEDDING)
     width = next((said[key] for key in _WIDTHS if isinstance(said.get(key), int)), None)
     entries = said.get("vocab_size")
@@ -177,7 +177,7 @@ def _check_embedding(folder: Path, tensors: Mapping[str, _Tensor], said: Mapping
 
 
 def _check_tokenizer(folder: Path, said: Mapping[str, Any]) -> None:
-    """Refuse a tokenizer of another model; one in an older form is compared once it is read."""
+    """Raise UsageError if the tokenizer is another model's; older forms are checked later."""
     if not (folder / FAST_TOKENIZER).is_file():
         return
     found = [name for name in (FAST_TOKENIZER, *SAYING_FILES) if (folder / name).is_file()]
@@ -200,7 +200,7 @@ def _times(shape: tuple[int, ...]) -> str:
 
 
 def _check_output(folder: Path, tensors: Mapping[str, _Tensor]) -> None:
-    """Refuse an output layer of its own where the configuration says that there is none."""
+    """Raise UsageError if there is a separate output layer but the configuration ties it."""
     output = _ending(tensors, _OUTPUT)
     embedding = _ending(tensors, _EMBEDDING)
     if output is None or embedding is None or _are_same(tensors[output], tensors[embedding]):

@@ -1,7 +1,7 @@
-"""The command's fields about a generator that people name: a folder, a model of the hub, a server.
+"""The command's fields about a generator: a folder, an artifact, a model of the hub, or a server.
 
-Owns that choice, and the checks that can be made before anything starts. Doesn't know how a cycle
-uses it.
+Owns that distinction, and the checks that are made before anything starts. Doesn't know how a cycle
+uses the generator.
 """
 
 import json
@@ -45,15 +45,15 @@ def generator_arguments(text: str, fetches: Fetches, key_name: str = "") -> dict
     """Return the command's fields about a generator.
 
     Args:
-        text: as people wrote it; empty: there is none.
-        fetches: takes what of it is still to be fetched from the hub.
-        key_name: the variable that holds a server's key.
+        text: the generator as the user named it; empty: none.
+        fetches: gets the model if it still has to be downloaded from the hub.
+        key_name: the environment variable that holds a server's key.
 
     Raises:
         GeneratorUnreachableError: no server answers there.
         NotFoundError: there is no such folder, or the server has no such model.
-        UsageError: it can be no generator.
-        JupiterError: it is a model of the hub that can't be had.
+        UsageError: it can't be a generator, or a key is given without a server.
+        JupiterError: it is a model of the hub that can't be downloaded, or the server refuses.
     """
     check_key_name(key_name)
     if not text:
@@ -83,7 +83,7 @@ def generator_arguments(text: str, fetches: Fetches, key_name: str = "") -> dict
 
 
 def judge_arguments(text: str, fetches: Fetches, key_name: str) -> dict[str, Any]:
-    """Return the command's fields about a judge, which is named as a generator is."""
+    """Return the command's fields about a judge; raise as `generator_arguments` does."""
     key = key_name if is_server(text) else ""
     arguments = {"generator": {}, **generator_arguments(text, fetches, key)}
     return {name.replace("generator", "judge"): value for name, value in arguments.items()}
@@ -117,19 +117,19 @@ def _server(text: str, key_name: str) -> dict[str, Any]:
     if not model:
         named = f"; it has {', '.join(listed[:MAX_NAMED])}" if listed else ""
         raise UsageError(f"{url} doesn't say which model{named}", f"write {url}#MODEL")
-    if not key_name:  # the machines whose owners bind the key to that host try it themselves
+    if not key_name:  # a machine that has the key tries the server itself
         notice(check_answers(url, model, listed))
     found = {"name": model, "url": url, "model": model, "api_key_env": key_name}
     return {name: value for name, value in found.items() if value}
 
 
 def _models_at(url: str, *, may_refuse: bool) -> list[str]:
-    """Return the models that a server lists; none where it can't, as some that generate well can't.
+    """Return the models that a server lists; empty: no list, which some working servers lack.
 
-    No key is sent: a domain's file may name any address.
+    Sends no key, because a domain file may name any address.
 
     Raises:
-        GeneratorRefusedError: it requires a key.
+        GeneratorRefusedError: it requires a key, and `may_refuse` is set.
         GeneratorUnreachableError: no server answers.
     """
     import httpx

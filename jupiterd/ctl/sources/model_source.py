@@ -1,7 +1,7 @@
-"""The command's fields about a model: the name of a preset, or the config.json of a folder.
+"""The command's fields about a model: a preset's name, or the config.json of a folder.
 
-Owns that choice and reading config.json. A model of the hub becomes such a folder (`hub`), whose
-weights may still have to be fetched. Doesn't know which presets there are.
+Owns that distinction, and reads config.json. A model of the hub becomes such a folder (`hub`),
+whose weights may still have to be downloaded. Doesn't know which presets there are.
 """
 
 import json
@@ -24,16 +24,16 @@ HINT = "give a size such as 1m or gpt2-medium, or a Hugging Face model's folder 
 
 
 def model_arguments(text: str, fetches: Fetches) -> dict[str, Any]:
-    """Return the command's fields; where a folder holds weights, training starts from them.
+    """Return the command's fields; if a folder holds weights, training starts from them.
 
     Args:
         text: a size, a folder, or a model of the hub.
-        fetches: takes what of it is still to be fetched.
+        fetches: gets the model if it still has to be downloaded.
 
     Raises:
-        NotFoundError: the folder isn't here, or has no config.json that can be read.
-        UsageError: it holds weights in another form than safetensors.
-        JupiterError: it is a model of the hub that can't be had, or can't be trained.
+        NotFoundError: there is no such folder, or its config.json can't be read.
+        UsageError: its weights or its architecture can't be trained.
+        JupiterError: it is a model of the hub that can't be downloaded, or can't be trained.
     """
     folder = Path(text).expanduser()
     if "/" not in text and not (folder / CONFIG).is_file():
@@ -57,11 +57,11 @@ def _check_download(name: str, said: Mapping[str, Any], folder: Path) -> None:
 
 
 def config_of(folder: Path) -> tuple[str, Mapping[str, Any]]:
-    """Return the text of a folder's config.json, and what it says.
+    """Return the text of a folder's config.json, and its content.
 
     Raises:
-        NotFoundError: it can't be read.
-        UsageError: it isn't one JSON object, or a link leads out of the folder.
+        NotFoundError: there is no such folder, or the file can't be read.
+        UsageError: the file isn't one JSON object, or a link leads out of the folder.
     """
     if not folder.is_dir():
         raise NotFoundError(f"there is no folder {path_text(folder)} on this machine", HINT)

@@ -1,9 +1,9 @@
-"""Short requests to servers of others, sent to the very addresses that were checked.
+"""Short requests to other people's servers, sent only to addresses that were checked.
 
-Owns a HEAD request and `git ls-remote`, made as the collectors make theirs: the name is resolved
-once, private addresses are refused unless the source allows them, and what is connected to is one
-of those, so that DNS can't answer differently in between. No proxy and no credentials of this
-machine are used, for none are when text is collected. Doesn't know sources.
+Owns a HEAD request and `git ls-remote`, made as the collectors make theirs: resolve the name once,
+refuse private addresses unless the source allows them, and connect to one of the resolved
+addresses, so that DNS can't answer differently in between. Uses no proxy and no credentials of this
+machine, because collecting text uses none. Doesn't know sources.
 """
 
 import os
@@ -32,18 +32,18 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True)
 class PinnedRequest:
-    """The limits of a request to a server of others."""
+    """A request with its limits: the timeout, and whether private addresses are allowed."""
 
     timeout_s: float
     allow_private: bool
 
     def page(self, url: str) -> None:
-        """Send a HEAD request for a page, and follow its redirects.
+        """Send a HEAD request for a page, or GET if HEAD isn't supported; follow redirects.
 
         Raises:
-            UnreachableError: it can't be had.
+            UnreachableError: no answer, an HTTP error, a forbidden address, or too many redirects.
         """
-        import httpx  # it takes a while to load
+        import httpx  # imported here because it loads slowly
 
         try:
             self._follow(url)
@@ -67,7 +67,7 @@ class PinnedRequest:
         raise UnreachableError(f"{url}: more than {MAX_REDIRECTS} redirects")
 
     def _sent(self, method: str, url: str) -> "httpx.Response":
-        """Connect to one of the checked addresses, under the host's own name."""
+        """Send the request to the first checked address that connects, with the host's own name."""
         import httpx
 
         original = httpx.Request(method, url, headers={"User-Agent": USER_AGENT})
@@ -88,10 +88,10 @@ class PinnedRequest:
         raise UnreachableError(f"nobody knows the host of {url}")
 
     def repository(self, url: str, revision: str) -> None:
-        """Look for a branch or tag of a repository.
+        """Check that a repository has a branch or tag.
 
         Raises:
-            UnreachableError: there is none, or nobody answers.
+            UnreachableError: it has none, the repository can't be reached, or git isn't installed.
         """
         command = [*self._git(url), "ls-remote", "--exit-code", "--", url, revision]
         try:
@@ -103,7 +103,7 @@ class PinnedRequest:
             raise UnreachableError("git isn't installed") from error
         except subprocess.TimeoutExpired as error:
             raise UnreachableError(f"no answer within {self.timeout_s:g} s") from error
-        if done.returncode == 2:  # what --exit-code says where nothing matches
+        if done.returncode == 2:  # git's status with --exit-code if nothing matches
             raise UnreachableError(f"it has no branch or tag {revision}")
         if done.returncode:
             last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
@@ -117,7 +117,7 @@ class PinnedRequest:
         return ["git", *(word for one in settings for word in ("-c", one))]
 
     def _addresses(self, url: str) -> list[str]:
-        """Return the addresses of a page's host, best first; there is at least one."""
+        """Return the addresses of a URL's host, best first: one to MAX_ADDRESSES of them."""
         host, port = _host_and_port(url)
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -139,7 +139,7 @@ def _host_and_port(url: str) -> tuple[str, int]:
 
 
 def _git_environment(url: str) -> dict[str, str]:
-    """Return all that git is to know of this machine."""
+    """Return git's environment, without this user's configuration and credentials."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": os.devnull,

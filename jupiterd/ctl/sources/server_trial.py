@@ -1,8 +1,8 @@
-"""Whether a server answers one short prompt, sent from here before anything starts.
+"""The check that a server answers one short prompt, sent from here before anything starts.
 
-Owns the requests. What a reply means is `cycle.generation.server_protocol`'s. A daemon tries once
-more from the machine that will generate, which has its own path to the server. A server that
-requires a key is tried there alone.
+Owns the requests; `cycle.generation.server_protocol` reads the replies. A daemon tries again from
+the machine that will generate, which has its own network path to the server. A server that requires
+a key is tried only there.
 """
 
 import time
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S: Final = 10.0
 ANSWER_TIMEOUT_S: Final = 60.0
-"""It may have to end what it writes for others first, or to load its model."""
+"""Seconds. The server may have to finish other requests first, or to load its model."""
 
 PAUSE_S: Final = 2.0
-"""Seconds before the next request to a server that is busy, unless it says how long."""
+"""Seconds before the next request to a busy server that doesn't say how long to wait."""
 
 LATER: Final = "it is busy, or loads its model; the cycle begins, and asks again when it generates"
 
 MAX_TOKENS: Final = 16
 MAX_CHANGES: Final = 3
 MAX_NAMED: Final = 5
-"""Models of a server that are named in an error."""
+"""The highest number of a server's models that an error names."""
 
 NO_LIST_HINT: Final = (
     "it lists none: write its address up to /v1, and behind the # the name that it was given"
@@ -49,18 +49,19 @@ LATE_HINT: Final = "it may be loading its model: ask it once yourself, and start
 
 
 def check_answers(url: str, model: str, listed: list[str]) -> str:
-    """Have the server answer one short prompt; return a notice about it, or nothing.
+    """Have the server answer one short prompt; return a notice if it is busy, else an empty text.
 
-    One that is busy with others is waited for, within bounds, and then accepted without an answer.
+    Retries a busy server for up to ANSWER_TIMEOUT_S. Then accepts it without an answer if it took
+    the prompt, answered HTTP 429, or named the time to wait.
 
     Args:
-        url: its address.
-        model: what it is to answer with, whatever it lists.
-        listed: the models that it lists, for people to choose from.
+        url: the server's address.
+        model: the model that is to answer, also if the server doesn't list it.
+        listed: the models that the server lists, for the error's hint.
 
     Raises:
-        GeneratorRefusedError: it wants a key, or refuses for another reason.
-        GeneratorUnreachableError: it doesn't answer, or only with errors.
+        GeneratorRefusedError: it requires a key, or rejects the prompt for another reason.
+        GeneratorUnreachableError: it doesn't answer, or answers only with errors.
         NotFoundError: it has no such model.
     """
     match _reply(url, model):
@@ -90,13 +91,13 @@ def _listing_hint(listed: list[str]) -> str:
 
 
 def _failing_hint(model: str, listed: list[str]) -> str:
-    """Return what to look for where a server fails: some do for a model that they don't have."""
+    """Return a hint for a server that fails: some do so for a model that they don't have."""
     looked = f"look at what it logs: it may not have {model}, or not be able to load it"
     return "; ".join(filter(None, [looked, _listing_hint(listed)]))
 
 
 def _reply(url: str, model: str) -> Reply | None:
-    """Return what it replies at last; None: it took the prompt, and hasn't answered in time."""
+    """Return the last reply, after changed requests and waits; None: no answer in time."""
     import httpx
 
     until_s = time.monotonic() + ANSWER_TIMEOUT_S
@@ -114,7 +115,7 @@ def _reply(url: str, model: str) -> Reply | None:
             pause_s = PAUSE_S if found.pause_s is None else found.pause_s
             if time.monotonic() + pause_s >= until_s:
                 break
-            Event().wait(pause_s)  # as long as it requested
+            Event().wait(pause_s)  # as long as the server asked for
             found = _post(client, url, body)
     return found
 

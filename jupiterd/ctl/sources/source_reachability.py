@@ -1,7 +1,8 @@
-"""Whether the sources of a domain can be reached from this machine.
+"""The check whether this machine can reach the sources of a domain.
 
-Owns one short question to each: a look at the disk, `git ls-remote`, a HEAD request; all at the
-same time, each within a time limit (`pinned_request` has those over the network). Reads no content.
+Owns one short check of each source: a look at the disk, `git ls-remote` or HEAD requests, up to
+AT_ONCE sources at the same time. `pinned_request` makes the network requests and limits their time.
+Reads no content.
 """
 
 import os
@@ -30,14 +31,14 @@ HUB = "https://huggingface.co"
 TIMEOUT_S = 10.0
 AT_ONCE = 8
 MAX_REQUESTED = 8
-"""The number of addresses of one source that are requested, the first ones."""
+"""How many of a source's addresses are requested: the first ones."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 @dataclass(frozen=True)
 class SourceReach:
-    """What came of one source."""
+    """The result of checking one source."""
 
     name: str
     kind: str
@@ -47,13 +48,13 @@ class SourceReach:
 
 
 def reach(sources: Sequence[DataSource], timeout_s: float = TIMEOUT_S) -> list[SourceReach]:
-    """Ask every source; return what came of each, in their order."""
+    """Check every source; return the results in the order of the sources."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(partial(_reached, timeout_s=timeout_s), sources))
 
 
 def not_on_this_disk(sources: Sequence[DataSource]) -> list[str]:
-    """Return a line for each source that should lie on a disk and doesn't on this machine's."""
+    """Return a line for each source of files that this machine's disk doesn't have."""
     lying = [
         each for each in sources if isinstance(each, FolderSource | JsonlSource | ParquetSource)
     ]
@@ -66,7 +67,7 @@ def not_on_this_disk(sources: Sequence[DataSource]) -> list[str]:
 
 
 def where(source: DataSource) -> str:
-    """Return where a source lies, as people know it."""
+    """Return the path or address of a source, for people."""
     match source:
         case FolderSource() | JsonlSource() | ParquetSource() | HuggingFaceSource():
             return source.path
@@ -133,7 +134,7 @@ def _look(
 
 
 def _names_below(root: Path) -> Iterator[str]:
-    """Yield the names of files as a collector meets them: relative to it, without hidden ones."""
+    """Yield the paths of the files below a folder, relative to it, without hidden ones."""
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         below = Path(folder).relative_to(root)

@@ -1,8 +1,8 @@
-"""How often a training goes over text of this machine that no data set was made of yet.
+"""An estimate of how often a training goes over text of this machine that isn't a data set yet.
 
-Owns the look at the sizes of its files. Doesn't know what they hold: markup and pictures count as
-text, so that there are at least so many passes. Packed files may hold more text than bytes: nothing
-is known of them.
+Owns the sum of the sizes of its files. Doesn't read them: markup and pictures count as text, so the
+estimate is a lower bound of the passes. Compressed files may hold more text than bytes, so there is
+no estimate if there is one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,15 +16,15 @@ from jupiterd.cycle.training.tuning_batch import tuning_batch
 
 MOST_FILES: Final = 20_000
 BYTES_PER_TOKEN: Final = 3
-"""Of plain text with most tokenizers about four: fewer makes for fewer passes."""
+"""Most tokenizers need about four for plain text; with three, the passes aren't overestimated."""
 PACKED: Final = frozenset(
     {".gz", ".xz", ".zip", ".zst", ".parquet", ".docx", ".epub", ".odt", ".pdf"}
 )
-"""Endings of files that may hold more text than they have bytes."""
+"""Suffixes of files that may hold more text than they have bytes."""
 
 
 def passes_lines(answer: Mapping[str, Any], requested: Mapping[str, Any]) -> list[str]:
-    """Return what is said of too many passes over little text; nothing where nobody can know.
+    """Return a warning about too many passes over little text; empty: it isn't so, or isn't known.
 
     Args:
         answer: the leader's answer about the training.
@@ -39,17 +39,17 @@ def passes_lines(answer: Mapping[str, Any], requested: Mapping[str, Any]) -> lis
     least, most = answer.get("least_batch_sequences") or 0, answer["batch_sequences"]
     batch = tuning_batch(sequences, least, most) if least else most
     passes = passes_over(steps, batch, sequences)
-    least_passes = min(passes, settings.get("epochs") or passes)  # whichever ends first
+    least_passes = min(passes, settings.get("epochs") or passes)  # the first limit ends it
     line = many_passes_line(least_passes, is_least=True)
     return [line] if line else []
 
 
 def _size_of(path: Path) -> int:
-    """Return the bytes of text below a path, or more; 0 where nobody can know.
+    """Return an upper bound of the bytes of text below a path; 0: unknown.
 
-    That is where a file is packed or can't be looked at, and where there are too many of them.
+    It is unknown if a file is compressed or can't be read, or if there are too many files.
     """
-    with suppress(OSError):  # the run was ordered already: it says itself what it can't read
+    with suppress(OSError):  # the run was already ordered, and reports itself what it can't read
         files = list(islice(_files(path), MOST_FILES))
         is_known = len(files) < MOST_FILES and all(
             file.suffix.lower() not in PACKED for file in files
@@ -59,5 +59,5 @@ def _size_of(path: Path) -> int:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Yield the files of a path, or below it."""
+    """Return the path itself if it is a file, else the files below it."""
     return filter(Path.is_file, (path,) if path.is_file() else path.rglob("*"))

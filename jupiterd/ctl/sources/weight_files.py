@@ -1,6 +1,6 @@
-"""Whether the files of a model folder are whole, as far as can be known without a library.
+"""The check whether the files of a model folder are whole, as far as their headers show.
 
-Owns reading their beginnings. What it takes to load a model is found out by the machine that does.
+Owns reading the headers. Doesn't load a model: the machine that runs it finds out whether it loads.
 """
 
 import json
@@ -12,13 +12,13 @@ from jupiterd.errors import CorruptArtifactError
 
 LENGTH_BYTES: Final = 8
 MAX_HEADER_BYTES: Final = 100 << 20
-"""As the format has it."""
+"""The limit of the safetensors format."""
 
 HINT: Final = "fetch the model again: a file of it is missing or cut off"
 
 
 def check_model_files(folder: Path) -> None:
-    """Raise CorruptArtifactError where configuration, tokenizer or weights can't be read."""
+    """Raise CorruptArtifactError if configuration, tokenizer or weights can't be read."""
     for name in ("config.json", FAST_TOKENIZER):
         if name == FAST_TOKENIZER and not (folder / name).is_file():
             continue  # a tokenizer in an older form
@@ -34,12 +34,12 @@ def check_model_files(folder: Path) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise CorruptArtifactError where a file of weights isn't whole."""
+    """Raise CorruptArtifactError if a file of weights isn't whole."""
     if why := _mistake(path):
         raise CorruptArtifactError(f"{path.name} of {path.parent} {why}", HINT)
 
 
-def _read_json(path: Path) -> Any:  # noqa: ANN401 - whatever it says
+def _read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON value
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -47,7 +47,7 @@ def _read_json(path: Path) -> Any:  # noqa: ANN401 - whatever it says
 
 
 def _mistake(path: Path) -> str:
-    """Return what is wrong with a file of weights; empty: its header and its size agree."""
+    """Return the mistake in a file of weights; empty: its header and its size agree."""
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(LENGTH_BYTES), "little")

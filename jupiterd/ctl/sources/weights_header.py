@@ -1,7 +1,7 @@
-"""What a folder's safetensors files say of themselves: how many numbers, and of which kind.
+"""The headers of a folder's safetensors files: how many parameters, and of which dtype.
 
-Owns reading their headers, which are JSON behind eight bytes of length. Reads no weights, and needs
-no library of machine learning.
+Owns reading the headers, which are JSON after eight bytes of length. Reads no weights, and needs no
+machine-learning library.
 """
 
 import json
@@ -15,26 +15,26 @@ from typing import Any
 from jupiterd.errors import CorruptArtifactError
 
 MAX_HEADER_BYTES = 100 << 20
-"""The library's own bound."""
+"""The safetensors library's own limit."""
 
 LENGTH_BYTES = 8
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What the files hold together."""
+    """The totals of a folder's safetensors files."""
 
     parameters: int
     kinds: Mapping[str, int]
-    """Kind of number, such as F32 -> how many there are."""
+    """dtype, such as F32 -> number of parameters."""
     size_bytes: int
 
 
 def read_weights(folder: Path) -> Weights:
-    """Return what all of a folder's files hold.
+    """Return the totals of all safetensors files of a folder.
 
     Raises:
-        CorruptArtifactError: there is none, or one is no such file.
+        CorruptArtifactError: there is none, or one can't be read.
     """
     files = sorted(folder.glob("*.safetensors"))
     if not files:
@@ -48,10 +48,10 @@ def read_weights(folder: Path) -> Weights:
 
 
 def header(path: Path) -> dict[str, Any]:
-    """Return what one file says of each of its tensors: dtype, shape, data_offsets.
+    """Return the header of one file: tensor name -> dtype, shape and data_offsets.
 
     Raises:
-        CorruptArtifactError: it is no such file.
+        CorruptArtifactError: the file can't be read as safetensors.
     """
     try:
         with path.open("rb") as file:

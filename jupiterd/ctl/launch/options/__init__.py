@@ -1,1 +1,1 @@
-"""What the command line of `jupiterctl launch` takes: decorators of click."""
+"""The options of `jupiterctl launch`, as click decorators."""

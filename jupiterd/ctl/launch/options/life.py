@@ -1,6 +1,6 @@
-"""The options of `jupiterctl launch` that say how long a script lives, and with whom.
+"""The options of `jupiterctl launch` about time limits, restarts and detaching.
 
-Owns their words and bounds. Doesn't know what follows from them (`attempts`, `remote_site`).
+Owns their texts and bounds. Doesn't apply them (`attempts`, `remote_site`).
 """
 
 from collections.abc import Callable, Mapping
@@ -16,14 +16,14 @@ Command = Callable[..., Any]
 
 
 def life_options(command: Command) -> Command:
-    """Add them to a command, which gets each by its name."""
+    """Add these options to a command, which gets each by its name."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def life_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what they say, by the names of `Wanted`; raises UsageError."""
+    """Return their values, by the field names of `LaunchRequest`; raise UsageError."""
     cut_timeout_s = float(options["cut_timeout"])
     if not 1 <= cut_timeout_s <= MAX_CUT_TIMEOUT_S:
         raise UsageError("--cut-timeout is a time between a second and a day", "such as 90s or 5m")

@@ -1,4 +1,4 @@
-"""The options of `jupiterctl launch` that say at which ports a script is reached.
+"""The options of `jupiterctl launch` about the ports of a script.
 
 Owns their texts and bounds. Doesn't know what closes a port (`processes.scripts`).
 """
@@ -18,14 +18,14 @@ _PORTS: Final = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 def port_options(command: Command) -> Command:
-    """Add them to a command, which gets each by its name."""
+    """Add these options to a command, which gets each by its name."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def open_ports_of(given: Sequence[str]) -> tuple[PortRange, ...]:
-    """Read PORT and FIRST-LAST; raises UsageError."""
+    """Return the ranges of texts like PORT and FIRST-LAST; raise UsageError."""
     if len(given) > MAX_OPEN_PORTS:
         raise UsageError(f"--open-port more than {MAX_OPEN_PORTS} times", "give a range")
     return tuple(map(_range, given))

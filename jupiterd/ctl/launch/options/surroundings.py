@@ -1,6 +1,6 @@
-"""The options of `jupiterctl launch` that say what a script finds around it.
+"""The options of `jupiterctl launch` about a script's environment: Python, folder, devices.
 
-Owns their words. Doesn't know what follows from them (`surroundings`).
+Owns their texts. Doesn't apply them (`launch_request`).
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Command = Callable[..., Any]
 
 
 def surroundings_options(command: Command) -> Command:
-    """Add them to a command, which gets each by its name."""
+    """Add these options to a command, which gets each by its name."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

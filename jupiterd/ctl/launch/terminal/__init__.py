@@ -1,1 +1,1 @@
-"""What ranks print, drawn on a terminal."""
+"""The output of ranks, drawn on a terminal."""

@@ -1,9 +1,9 @@
-"""The last rows that one rank draws on its terminal: the bars that move, and the line it is in.
+"""The last rows that one rank draws on its terminal: progress bars, and the current line.
 
-Owns what carriage returns, line feeds and the escape sequences of bars (tqdm, rich) make of them.
-Doesn't know other ranks, or where the rows are shown. What follows a carriage return replaces its
-row: bars are drawn like that, and pad what is shorter. A backspace takes away what stands before
-it: spinners write something else there. Sequences that move no row are left out, but for colours.
+Owns the effect of carriage returns, line feeds and the escape sequences of progress bars (tqdm,
+rich). Doesn't know other ranks, or where the rows are shown. Text after a carriage return replaces
+its whole row: bars are drawn like that, and pad shorter texts. A backspace deletes the character
+before it: spinners then write another one. Other sequences are dropped, except colours.
 """
 
 import codecs
@@ -37,13 +37,13 @@ class RankRows:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is nothing to show."""
+        """Return whether all rows are empty."""
         return not any(self.rows)
 
     def take(self, data: bytes, *, is_soon: bool) -> list[str]:
-        """Draw what the rank has printed; return the rows above that are finished by that.
+        """Draw what the rank has printed; return the rows that can't be redrawn any more.
 
-        is_soon: it follows the previous output at once, so that no row counts as finished yet
+        is_soon: it follows the previous output at once, so no row counts as finished yet
         """
         text = self._rest + self._decoder.decode(data)
         cut = _UNFINISHED.search(text)
@@ -57,14 +57,14 @@ class RankRows:
         return finished
 
     def crop(self, most: int) -> list[str]:
-        """Return all rows above the last `most`, but none from the current one on."""
+        """Remove and return the rows above the last `most`, but only rows above the current one."""
         return self._scrolled_out(min(len(self.rows) - most, self._at))
 
     def end(self) -> list[str]:
-        """Return all rows that are left, and begin again."""
+        """Return all rows that are left, without empty ones at the end; start with an empty row."""
         rows, self.rows = self.rows, [""]
         self._at, self._is_overwritten = 0, False
-        while rows and not rows[-1].strip():  # where a bar was, or nothing yet
+        while rows and not rows[-1].strip():  # an erased bar, or a new row
             rows.pop()
         return rows
 
@@ -103,7 +103,7 @@ class RankRows:
                 pass
 
     def _write(self, text: str) -> None:
-        """Write text or one colour; what is too long for a row goes on in the next one."""
+        """Write text or one colour; text that is too long for a row continues in the next one."""
         while text:
             before = "" if self._is_overwritten else self.rows[self._at]
             self._is_overwritten = False
@@ -118,7 +118,7 @@ class RankRows:
         if self._is_overwritten:
             return
         pieces = _COLOUR.split(self.rows[self._at])
-        for number in range(len(pieces) - 1, -1, -2):  # colours stand between texts
+        for number in range(len(pieces) - 1, -1, -2):  # odd pieces are colours
             remaining = pieces[number][: max(0, len(pieces[number]) - count)]
             count -= len(pieces[number]) - len(remaining)
             pieces[number] = remaining
@@ -135,13 +135,13 @@ def _number(given: str) -> int:
 
 
 def _rows_up(text: str) -> int:
-    """Return how many rows a text goes up before it writes anything."""
+    """Return how many rows a text moves up before it writes anything."""
     begin = _UPWARDS.match(text)
     return sum(_number(up) for up in _UP.findall(begin[0] if begin else ""))
 
 
 def visible(row: str, width: int) -> str:
-    """Return the beginning of a row that fills so many columns; its colours end with it."""
+    """Return the start of a row that fits into `width` columns; reset its colours at the end."""
     shown, left = list[str](), width
     for piece in _COLOUR.split(row):
         if piece.startswith("\x1b"):
@@ -155,7 +155,7 @@ def visible(row: str, width: int) -> str:
 
 
 def _columns(character: str) -> int:
-    """Return how wide a character is on a terminal."""
+    """Return the width of a character on a terminal, in columns."""
     if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
         return 0
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1

@@ -1,8 +1,7 @@
-"""What ranks print, on a terminal: bars move as they do without a launcher, each rank's by itself.
+"""The output of ranks on a terminal: progress bars move as without a launcher, separately per rank.
 
-Owns the lower end of the terminal, where the last rows of each rank stand while they may still be
-redrawn; finished rows scroll up from there, as everything that is printed does. Doesn't know who
-prints.
+Owns the lower end of the terminal, where the last rows of each rank are shown while they may still
+be redrawn; finished rows scroll up from there. Doesn't know where the output comes from.
 """
 
 import os
@@ -15,7 +14,7 @@ from jupiterd.ctl.launch.rank_output import RankOutput, Write, prefix
 from jupiterd.ctl.launch.terminal.rank_rows import RankRows, visible
 
 IN_ONE_GO_S: Final = 0.05
-"""What follows within that belongs to what came before: a bar is drawn in several pieces."""
+"""Seconds within which output belongs to the output before it: bars are drawn in several pieces."""
 
 MIN_ROWS: Final = 2
 MIN_COLUMNS: Final = 20
@@ -36,7 +35,7 @@ def can_draw() -> bool:
 
 
 class TerminalOutput(RankOutput):
-    """Shows ranks as terminals of their own would; keeps the last lines of those not shown."""
+    """Shows each rank as its own terminal would; keeps the last lines of those not shown."""
 
     def __init__(
         self,
@@ -45,7 +44,7 @@ class TerminalOutput(RankOutput):
         shown: Collection[int] | None = (0,),
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take where pieces go, the terminal's size, and the ranks that are shown; None: all."""
+        """Store the writer, the terminal's size, and the ranks that are shown; None: all."""
         super().__init__(write, shown)
         self._window = window
         self._now_s = now_s
@@ -54,7 +53,7 @@ class TerminalOutput(RankOutput):
         self._height = 0
 
     def take(self, rank: int, data: bytes, *, is_error: bool) -> None:
-        """Draw what came, below what is finished."""
+        """Draw a rank's output below the finished rows."""
         if not self.is_shown(rank):
             super().take(rank, data, is_error=is_error)
             return
@@ -66,18 +65,18 @@ class TerminalOutput(RankOutput):
         self._draw(self._lines(rank, finished))
 
     def finish(self, rank: int) -> None:
-        """Let the rows stand that a rank left."""
+        """Write the last rows of a rank that has ended as finished rows."""
         if (rows := self._ranks.pop(rank, None)) is not None:
             self._draw(self._lines(rank, rows.end()))
         else:
             super().finish(rank)
 
     def settle(self) -> None:
-        """Make room for something else, where what may still move stands."""
+        """Erase the rows that may still be redrawn, so that something else can be printed."""
         self._erase("")
 
     def resume(self) -> None:
-        """Draw that again, below what was written meanwhile."""
+        """Redraw those rows below what was printed since `settle`."""
         self._draw("")
 
     def _draw(self, finished: str) -> None:

@@ -1,1 +1,1 @@
-"""GGUF files by the format's own library, for architectures and tokenizers that are known here."""
+"""Writes GGUF files with the format's own library, for known architectures and tokenizers."""

@@ -1,8 +1,9 @@
-"""What a GGUF file says of an architecture, and how its weights lie there.
+"""The GGUF fields of an architecture, and the layout of its weights.
 
-Owns which architectures are known, and where llama.cpp computes otherwise than transformers: rotary
-positions in pairs, matrices the other way round. Pure: it is given config.json. A test compares
-each in llama.cpp with transformers (`test_gguf_file`); any other is left to its converter.
+Owns the list of known architectures, and where llama.cpp's layout differs from that of
+transformers: interleaved rotary pairs, transposed matrices. Pure: takes the content of config.json.
+A test compares each architecture in llama.cpp with transformers (`test_gguf_file`); llama.cpp's
+converter writes the others.
 """
 
 import math
@@ -15,17 +16,17 @@ from jupiterd.errors import UsageError
 Config = Mapping[str, Any]
 
 IN_PAIRS: Final = frozenset({"llama", "mistral", "smollm3", "granite"})
-"""Their rotary positions turn neighbours in llama.cpp, and halves of a head in transformers."""
+"""Architectures whose rotary pairs are neighbours in llama.cpp, and head halves in transformers."""
 
 NAMES: Final = {
     "llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3",
     "smollm3": "smollm3", "olmo2": "olmo2", "granite": "granite", "gpt2": "gpt2",
 }  # fmt: skip
-"""model_type of a config.json -> what llama.cpp calls it."""
+"""model_type in config.json -> llama.cpp's name."""
 
 LLAMA_3: Final = "llama3"
 READ_SLOWED: Final = frozenset({"llama", "mistral"})
-"""Of which llama.cpp reads a factor for each rotary frequency."""
+"""model_types for which llama.cpp reads a factor for each rotary frequency."""
 _OF_LLAMA_3: Final = ("factor", "low_freq_factor", "high_freq_factor")
 
 _GRANITE: Final = {
@@ -33,31 +34,31 @@ _GRANITE: Final = {
     "logit_scale": "logits_scaling", "attention.scale": "attention_multiplier",
 }  # fmt: skip
 _NO_POSITIONS_EVERY: Final = 4
-"""SmolLM3's layers without positions, which llama.cpp takes for granted."""
+"""Every fourth layer of SmolLM3 has no positions; llama.cpp assumes this."""
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """What is written of one model."""
+    """The fields and the layout of one model in a GGUF file."""
 
     name: str
-    """As llama.cpp has it."""
+    """llama.cpp's name of the architecture."""
     blocks: int
     fields: Mapping[str, int | float | str]
-    """Keys below the name, such as `context_length`."""
+    """Keys without the prefix `NAME.`, such as `context_length`, and their values."""
     paired_heads: Callable[[str], int]
     """Name of a tensor -> number of heads whose halves are interleaved; 0: it is unchanged."""
     is_turned: Callable[[str], bool]
     """Returns whether a matrix is transposed."""
     slowed: Sequence[float] = ()
-    """By how much each rotary frequency is divided, where llama3 positions say so."""
+    """The divisor of each rotary frequency with llama3 scaling; empty: no such scaling."""
 
 
 def architecture_of(config: Config) -> Architecture:
-    """Return what is written of a model.
+    """Return the fields and the layout of a model.
 
     Raises:
-        UsageError: it isn't known here; the message says what isn't.
+        UsageError: the model isn't known here; the message says why.
     """
     kind = str(config.get("model_type", ""))
     if kind not in NAMES:
@@ -144,7 +145,7 @@ def _head_width(config: Config) -> int:
 
 
 def _rope(config: Config) -> tuple[float, Mapping[str, Any]]:
-    """Return the base of the rotary positions, and how they are scaled, wherever it says so."""
+    """Return the base of the rotary positions and their scaling settings, old or new keys."""
     said = dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
     base = float(said.get("rope_theta") or config.get("rope_theta") or 10_000.0)
     return base, said
@@ -155,7 +156,7 @@ def _scaling_kind(said: Mapping[str, Any]) -> str:
 
 
 def _slowed(kind: str, config: Config) -> Sequence[float]:
-    """Return by how much each frequency is divided: long waves by all of it, short ones by none."""
+    """Return the divisor of each frequency: the whole factor for long waves, 1 for short ones."""
     base, said = _rope(config)
     if _scaling_kind(said) != LLAMA_3:
         return ()

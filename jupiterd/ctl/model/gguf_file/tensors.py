@@ -1,7 +1,7 @@
-"""The weights of a model folder, one tensor at a time, as a GGUF file has them.
+"""The weights of a model folder in a GGUF file's layout, one tensor at a time.
 
-Owns reading safetensors without a library of machine learning, and laying rows as llama.cpp reads
-them. Holds one tensor in memory.
+Owns reading safetensors without a machine-learning library, and reordering rows as llama.cpp
+expects. Holds one tensor in memory.
 """
 
 from collections.abc import Iterator
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 _KINDS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8"}
 _EXACT = ("_norm.weight", "position_embd.weight")
-"""Matrices that stay in 32 bits, as llama.cpp's own converter has it."""
+"""Tensors that are written in 32 bits, as by llama.cpp's own converter."""
 
 _UNREAD = (".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq")
-"""Tensors of old files that aren't weights."""
+"""Tensors in old files that aren't weights."""
 
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """Where one tensor lies."""
+    """The position, dtype and shape of one tensor in a safetensors file."""
 
     name: str
-    """As Hugging Face has it."""
+    """Its name in the Hugging Face file."""
     file: Path
     offset: int
-    """Bytes from the file's beginning."""
+    """In bytes from the start of the file."""
     kind: str
     shape: tuple[int, ...]
 
     def read(self, architecture: Architecture, name: str) -> "NDArray[np.floating[Any]]":
-        """Return the numbers, laid as llama.cpp reads them, as they are written under its name."""
+        """Return the values in llama.cpp's layout, with the dtype for llama.cpp's name `name`."""
         import numpy as np
 
         stored = np.memmap(self.file, _KINDS[self.kind], "r", self.offset, self.shape)
@@ -53,19 +53,19 @@ class StoredTensor:
         return np.ascontiguousarray(values, dtype=self.written_as(name))
 
     def written_as(self, name: str) -> "np.dtype[np.floating[Any]]":
-        """Return which numbers are written under a name of llama.cpp's."""
+        """Return the dtype for a tensor with this llama.cpp name: float32 or float16."""
         import numpy as np
 
         is_exact = len(self.shape) < 2 or name.endswith(_EXACT)
         return np.dtype(np.float32 if is_exact else np.float16)
 
     def shape_in(self, architecture: Architecture) -> tuple[int, ...]:
-        """Return the shape that it is written with."""
+        """Return the shape in the GGUF file."""
         return self.shape[::-1] if architecture.is_turned(self.name) else self.shape
 
 
 def stored_tensors(folder: Path, *, is_tied: bool) -> Iterator[StoredTensor]:
-    """Yield the tensors of a folder; raises UsageError where one has numbers that aren't known."""
+    """Yield the tensors of a folder; raise UsageError for an unknown dtype."""
     for file in sorted(folder.glob("*.safetensors")):
         with file.open("rb") as opened:
             start = LENGTH_BYTES + int.from_bytes(opened.read(LENGTH_BYTES), "little")
@@ -80,6 +80,6 @@ def stored_tensors(folder: Path, *, is_tied: bool) -> Iterator[StoredTensor]:
 
 
 def _woven(values: "NDArray[np.float32]", heads: int) -> "NDArray[np.float32]":
-    """Return rows in which the two halves of each head alternate."""
+    """Return the rows with the two halves of each head interleaved."""
     halves = values.reshape(heads, 2, len(values) // heads // 2, *values.shape[1:])
     return halves.swapaxes(1, 2).reshape(values.shape)

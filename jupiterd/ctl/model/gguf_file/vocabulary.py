@@ -1,8 +1,7 @@
-"""A tokenizer as a GGUF file has it: tokens with their kinds, merges or scores, marks, template.
+"""The GGUF fields of a tokenizer: tokens with kinds, merges or scores, special tokens, template.
 
-Owns which tokenizers are known: those of bytes whose way of splitting text has a name in llama.cpp,
-and SentencePiece's of merges. Pure: it is given what the files say. Any other one is left to the
-converter of llama.cpp.
+Owns the list of known tokenizers: byte-level BPE whose split of text has a name in llama.cpp, and
+SentencePiece BPE. Pure: takes the content of the files. llama.cpp's converter writes the others.
 """
 
 import re
@@ -18,10 +17,10 @@ Said = Mapping[str, Any]
 
 GPT2_SPLIT: Final = "gpt-2"
 is_of_a_byte = re.compile(r"<0x[0-9A-F]{2}>").fullmatch
-"""Says whether a piece of SentencePiece stands for a byte."""
+"""Matches a SentencePiece token that stands for a byte."""
 
 _SPACE: Final = "\N{LOWER ONE EIGHTH BLOCK}"
-"""SentencePiece's mark of a space."""
+"""SentencePiece's character for a space."""
 
 _LLAMA_3: Final = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
@@ -31,7 +30,7 @@ _QWEN_2: Final = _LLAMA_3.replace(r"\p{N}{1,3}", r"\p{N}")
 
 
 class TokenKind(IntEnum):
-    """What llama.cpp is to take a token for."""
+    """llama.cpp's kinds of tokens."""
 
     NORMAL = 1
     UNKNOWN = 2
@@ -43,36 +42,36 @@ class TokenKind(IntEnum):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What is written of a tokenizer."""
+    """The fields of a tokenizer in a GGUF file."""
 
     model: str
-    """`gpt2`: of bytes; `llama`: of SentencePiece."""
+    """`gpt2`: byte-level BPE; `llama`: SentencePiece."""
     split: str
-    """How text is split before it is merged, by llama.cpp's name."""
+    """llama.cpp's name of how text is split before merges."""
     tokens: Sequence[str]
     kinds: Sequence[TokenKind]
     merges: Sequence[str]
-    """Of bytes alone."""
+    """Only for byte-level BPE."""
     scores: Sequence[float]
-    """Of SentencePiece alone: a higher one is merged first."""
+    """Only for SentencePiece, one for each token: higher scores are merged first."""
     ids: Mapping[str, int]
-    """Role, such as bos, eos, eot -> the token."""
+    """Role, such as bos, eos or eot -> token id."""
     adds_bos: bool
     begins_with_space: bool
     template: str | Sequence[Mapping[str, str]]
-    """How the model is talked to; empty: it writes on."""
+    """The chat template; empty: the model only continues text."""
 
 
 def vocabulary_of(files: Mapping[str, Said], template: str, rows: int) -> Vocabulary:
-    """Return what is written of a tokenizer.
+    """Return the fields of a tokenizer.
 
     Args:
-        files: name -> what it says, of tokenizer.json and the files that name special tokens.
-        template: what chat_template.jinja says; empty where there is none.
-        rows: of the embedding; there is a token for each.
+        files: file name -> content, for tokenizer.json and the files that name special tokens.
+        template: the text of chat_template.jinja; empty: there is none.
+        rows: the number of rows of the embedding; each gets a token.
 
     Raises:
-        UsageError: it isn't known here; the message says what isn't.
+        UsageError: the tokenizer isn't known here; the message says why.
     """
     tokenizer, config = files["tokenizer.json"], files.get("tokenizer_config.json", {})
     model: Said = tokenizer.get("model") or {}
@@ -98,7 +97,7 @@ def vocabulary_of(files: Mapping[str, Said], template: str, rows: int) -> Vocabu
 
 
 def _tokens(tokenizer: Said, unknown: str, rows: int) -> tuple[list[str], list[TokenKind]]:
-    """Return a token for each row of the embedding, and its kind."""
+    """Return the token and the kind for each row of the embedding."""
     tokens = [f"[PAD{at}]" for at in range(rows)]
     kinds = [TokenKind.UNUSED] * rows
     added = {int(each["id"]): each for each in tokenizer.get("added_tokens") or ()}
@@ -128,7 +127,7 @@ def _is_of_pieces(tokenizer: Said) -> bool:
 
 
 def _scores(tokens: Sequence[str], merges: Sequence[str]) -> list[float]:
-    """Return how early each piece is merged; a piece that is never merged needs no score."""
+    """Return a score for each token: minus the rank of its merge; 0 for tokens without a merge."""
     ranks: dict[str, float] = {}
     for rank, merge in enumerate(merges):
         left, _, right = merge.partition(" ")
@@ -137,7 +136,7 @@ def _scores(tokens: Sequence[str], merges: Sequence[str]) -> list[float]:
 
 
 def _split(tokenizer: Said) -> str:
-    """Return llama.cpp's name for how text is split; raises UsageError where it has none."""
+    """Return llama.cpp's name for how text is split; raise UsageError if it has none."""
     steps = list(_steps(tokenizer.get("pre_tokenizer")))
     kinds = [step.get("type") for step in steps]
     regexes = [str(step["pattern"].get("Regex")) for step in steps if step.get("type") == "Split"]
@@ -158,7 +157,7 @@ def _split(tokenizer: Said) -> str:
 
 
 def _steps(step: Said | None) -> Iterator[Said]:
-    """Yield the parts of a step of a tokenizer, one behind the other."""
+    """Yield the steps of a tokenizer's component in order; none if the component is missing."""
     if not step:
         return
     parts = step.get("pretokenizers") or step.get("normalizers") or step.get("processors")
@@ -166,7 +165,7 @@ def _steps(step: Said | None) -> Iterator[Said]:
 
 
 def _begins_with_space(tokenizer: Said) -> bool:
-    """Return whether a text is cut as if a space stood before it."""
+    """Return whether the tokenizer puts a space before a text."""
     steps = [*_steps(tokenizer.get("normalizer")), *_steps(tokenizer.get("pre_tokenizer"))]
     return any(
         (step.get("type") == "Prepend" and step.get("prepend") == _SPACE)
@@ -176,7 +175,7 @@ def _begins_with_space(tokenizer: Said) -> bool:
 
 
 def adds_bos(tokenizer: Said, config: Said) -> bool:
-    """Return whether a text is given to the model with the token that begins one."""
+    """Return whether the tokenizer puts the bos token before a text."""
     if (said := config.get("add_bos_token")) is not None:
         return bool(said)
     begin = token_text(config.get("bos_token"))

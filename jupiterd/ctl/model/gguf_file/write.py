@@ -1,7 +1,7 @@
-"""Writing one GGUF file of a model folder.
+"""Writes one GGUF file from a model folder.
 
-Owns the order in which things are written, by the format's own library. Doesn't know architectures
-or tokenizers.
+Owns the order in which fields and tensors are written, with the format's own library. Doesn't know
+architectures or tokenizers.
 """
 
 import json
@@ -25,18 +25,18 @@ SLOWED: Final = "rope_freqs.weight"
 
 
 def write_gguf(folder: Path, config: Mapping[str, Any], to: Path, name: str) -> None:
-    """Write the file: matrices in 16 bits, the rest in 32.
+    """Write the GGUF file: matrices in 16 bits, other tensors in 32.
 
     Args:
-        folder: of the model.
-        config: its config.json.
-        to: the file.
-        name: what the model is called in it.
+        folder: the model's folder.
+        config: the content of its config.json.
+        to: the file to write.
+        name: the model's name in the file.
 
     Raises:
         CorruptArtifactError: a file of the folder can't be read.
         MissingExtraError: the format's library isn't installed.
-        UsageError: this architecture or tokenizer isn't known here.
+        UsageError: the architecture or the tokenizer isn't known here.
     """
     architecture = architecture_of(config)
     template = folder / TEMPLATE_FILE
@@ -72,7 +72,7 @@ def _named(
     architecture: Architecture,
     tensors: list[StoredTensor],
 ) -> dict[str, StoredTensor]:
-    """Return the tensors by llama.cpp's names."""
+    """Return llama.cpp's name -> tensor; raise UsageError if a tensor has no such name."""
     number = {text: kind for kind, text in gguf.MODEL_ARCH_NAMES.items()}[architecture.name]
     names = gguf.get_tensor_name_map(number, architecture.blocks)
     found: dict[str, StoredTensor] = {}

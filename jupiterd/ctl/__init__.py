@@ -1,1 +1,1 @@
-"""jupiterctl, one file for each noun."""
+"""jupiterctl: the command line, with a folder or module for each noun."""

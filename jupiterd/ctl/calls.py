@@ -1,7 +1,7 @@
-"""One request for a document, or one command, to the daemon, for commands that need no stream.
+"""Single calls to the daemon, without a stream: a request for a document, or a command.
 
-Owns the choice between the question socket and gRPC, and the event loop of a call over gRPC, which
-is imported for that alone. Doesn't know what is requested.
+Owns the choice between the question socket and gRPC, and the event loop of a gRPC call. Imports
+gRPC only for such a call. Doesn't know what is requested.
 """
 
 from pathlib import Path
@@ -12,16 +12,16 @@ from jupiterd.protocol.local_query import ANSWER_TIMEOUT_S, Document
 
 
 def ask(state_dir: Path, noun: str) -> Document:
-    """Return the daemon's document about `noun`."""
+    """Return the daemon's document about `noun`; raise as `ask_over_grpc` does."""
     found = answer_to(noun, state_dir)
     return ask_over_grpc(state_dir, noun) if found is None else found
 
 
 def ask_over_grpc(state_dir: Path, noun: str, timeout_s: float = ANSWER_TIMEOUT_S) -> Document:
-    """Return a document that may take long, or that of a daemon older than the question socket.
+    """Return a document over gRPC: it may take long, or the daemon has no question socket.
 
     Raises:
-        DaemonUnreachableError: no daemon answers; the error says why.
+        DaemonUnreachableError: no daemon answers.
     """
     import asyncio
 
@@ -35,7 +35,7 @@ def ask_over_grpc(state_dir: Path, noun: str, timeout_s: float = ANSWER_TIMEOUT_
 
 
 def ordered(state_dir: Path, command: DaemonCommand, timeout_s: float | None = None) -> Document:
-    """Send a command to the daemon, with --dry-run as well; return its result."""
+    """Send a command to the daemon, also with --dry-run; return its result."""
     import asyncio
 
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S, ControlChannel

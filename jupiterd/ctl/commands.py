@@ -1,4 +1,4 @@
-"""Click's commands and groups, as jupiterctl uses them.
+"""jupiterctl's subclasses of click's commands and groups.
 
 Owns importing a command's module only when it runs, and suggestions for names that don't exist.
 Doesn't know which commands there are.
@@ -36,7 +36,7 @@ class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one when it runs."""
 
     def __init__(self, *args: Any, lazy: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
-        """Take `lazy`: name of a command -> (its module, which has a `command`; a line of help)."""
+        """Store `lazy`: name of a command -> (its module with a `command`, a line of help)."""
         super().__init__(*args, **kwargs)
         self._lazy = lazy
         self.params.extend(global_options())
@@ -58,13 +58,13 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; say which one may have been meant where there is none."""
+        """Return the command; raise click.NoSuchCommand, with similar names, if there is none."""
         if args[0] not in self._lazy and not args[0].startswith("-"):
             raise click.NoSuchCommand(args[0], possibilities=self._lazy, ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Return what may follow without importing any command: a shell waits for it."""
+        """Return completions without importing any command, because a shell waits for them."""
         from click.shell_completion import CompletionItem
 
         fitting = [(n, line) for n, (_, line) in self._lazy.items() if n.startswith(incomplete)]

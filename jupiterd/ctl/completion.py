@@ -1,4 +1,4 @@
-"""`jupiterctl completion`: what makes a shell complete commands and options."""
+"""`jupiterctl completion`: prints a script that makes a shell complete commands and options."""
 
 import click
 
@@ -6,7 +6,7 @@ from jupiterd.ctl.commands import GlobalOptionsCommand
 
 PROGRAM = "jupiterctl"
 VARIABLE = "_JUPITERCTL_COMPLETE"
-"""By which a shell asks this program for what may follow; click's own form."""
+"""The variable in which a shell's script requests completions, as click names it."""
 
 
 @click.command(cls=GlobalOptionsCommand)

@@ -1,6 +1,6 @@
-"""The global options of jupiterctl: which daemon, which form of output, how to behave.
+"""The global options of jupiterctl: daemon, output format, confirmation and debugging.
 
-Owns the global options, which stand before or after the command's name. Doesn't know any command.
+Owns these options, which may be before or after the command's name. Doesn't know any command.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ OUTPUTS = ("table", "json", "jsonl")
 
 @dataclass
 class Invocation:
-    """The global options of one run; filled in while the command line is read."""
+    """The global options of one run, set while click parses the command line."""
 
     named_state_dir: str | None = None
     output: str = "table"
@@ -33,7 +33,7 @@ class Invocation:
         return state_dir(self.named_state_dir)
 
     def typeable(self, text: str) -> str:
-        """Return the text with --state-dir added to each command in it, where this one has it."""
+        """Return the text; if --state-dir was given, add it to each command in the text."""
         return directed(text, self.state_dir if self.named_state_dir else None)
 
 
@@ -72,7 +72,7 @@ def global_options() -> list[click.Option]:
 
 
 def dry_run(command: CommandFunction) -> CommandFunction:
-    """Give a command that changes something the option to only say what it would order."""
+    """Add --dry-run, which only shows what would be ordered, to a command."""
     return click.option(
         "--dry-run",
         is_flag=True,
@@ -84,10 +84,7 @@ def dry_run(command: CommandFunction) -> CommandFunction:
 
 def _stored_option(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     def keep(context: click.Context, _: click.Parameter, value: object) -> None:
-        if value not in (
-            None,
-            False,
-        ):  # an option that isn't given must not undo one that was given further left
+        if value not in (None, False):  # an option that isn't given keeps an earlier value
             setattr(context.ensure_object(Invocation), name, value)
         else:
             context.ensure_object(Invocation)

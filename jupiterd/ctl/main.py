@@ -1,7 +1,7 @@
-"""jupiterctl: talks to the local daemon.
+"""jupiterctl: the program that calls the local daemon.
 
-Owns the list of commands, the exit status, and how anything that goes wrong is shown.
-Doesn't know what any command does, and imports a command only when it runs.
+Owns the list of commands, the exit status, and how errors are shown. Doesn't know what any command
+does, and imports a command only when it runs.
 """
 
 import gc
@@ -56,7 +56,7 @@ COMMANDS = {
     "completion": ("jupiterd.ctl.completion", "Completion for bash, zsh and fish."),
     "version": ("jupiterd.ctl.version", "The version of this program."),
 }
-"""Name of a command -> its module and one line of help."""
+"""Name of a command -> (its module, one line of help)."""
 
 EXIT_CODES = """\b
 Exit codes:
@@ -65,7 +65,7 @@ Exit codes:
 
 
 COLLECT_AFTER = 100_000
-"""So many new objects before Python looks for garbage; there is none among what is imported."""
+"""New objects before Python collects garbage; it is high, as imports leave no garbage."""
 
 
 @click.group(
@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
             list(arguments), prog_name="jupiterctl", standalone_mode=False, obj=invocation
         )
         sys.stdout.flush()
-    except Exception as error:  # noqa: BLE001 - the border of the program: nothing gets past it
+    except Exception as error:  # noqa: BLE001 - the program's outermost handler
         if "--debug" in arguments and not isinstance(error, click.ClickException):
             import traceback
 
@@ -135,7 +135,7 @@ def main() -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
     status = run(sys.argv[1:])
-    gc.freeze()  # what is left goes with the process: nobody need look through it first
+    gc.freeze()  # the exit then needs no garbage collection
     sys.exit(status)
 
 

@@ -1,6 +1,7 @@
-"""A command to the daemon: what it checks first, what is fetched first, and what a dry run shows.
+"""A command to the daemon: its checks, the downloads before it, and the output of a dry run.
 
-Owns that order. Doesn't know how the daemon is called (`calls`), or what a command means.
+Owns the order of these steps. Doesn't call the daemon itself (`calls`), or know what a command
+means.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from jupiterd.ctl.invocation import Invocation
 
 CHECKING_S = 120.0
-"""Seconds that a dry run's checks may take: a generator may have to answer one prompt."""
+"""Seconds for the daemon's checks, in which a generator may have to answer a prompt."""
 
 
 PredictedLines = Callable[[Mapping[str, Any]], Sequence[str]]
@@ -30,13 +31,13 @@ def order(
     predicted: PredictedLines = lambda _: (),
     fetches: "Fetches | None" = None,
 ) -> Document:
-    """Have the daemon carry out a command; return its result.
+    """Have the daemon execute a command; return its result.
 
-    With --dry-run the daemon makes all the checks, what would be ordered is shown, and the
-    jupiterctl command ends.
+    With --dry-run, the daemon only makes its checks; this prints what would be ordered, and ends
+    the jupiterctl command.
 
-    predicted: returns further lines from what the daemon predicts in a dry run
-    fetches: what is fetched first, once the daemon has made its checks
+    predicted: turns the daemon's prediction of a dry run into further lines
+    fetches: models that are downloaded after the checks and before the command
     """
     invocation = _invocation()
     if fetches or invocation.is_dry_run:
@@ -44,7 +45,7 @@ def order(
         answer = _check(state_dir, command, to_fetch)
         if fetches:
             fetches.check_room(state_dir)
-        if fetches and fetches.bring_tokenizers():  # data that another one has cut won't do
+        if fetches and fetches.bring_tokenizers():  # the tokenizer may not fit the data
             answer = _check(state_dir, command, to_fetch)
         if invocation.is_dry_run:
             lines = [
@@ -58,15 +59,15 @@ def order(
 
 
 def _check(state_dir: Path, command: DaemonCommand, to_fetch: Sequence[str]) -> Mapping[str, Any]:
-    """Have the daemon make all the checks of a command; return its answer.
+    """Have the daemon make the checks of a command; return its answer.
 
-    The answer's `foretold` is the predicted result, and `run` what the command would steer; each
-    may be missing.
+    The answer's `foretold` is the prediction, and `run` the id of the run that the command would
+    change; both may be missing.
 
-    to_fetch: the folders that will hold their models by the time the command is sent
+    to_fetch: folders whose models will be complete when the command is sent
 
     Raises:
-        JupiterError: what it would refuse it with.
+        JupiterError: the error with which the daemon would refuse the command.
     """
     from jupiterd.errors import UsageError
     from jupiterd.protocol.commands.check_commands import TryCommand
@@ -77,19 +78,19 @@ def _check(state_dir: Path, command: DaemonCommand, to_fetch: Sequence[str]) -> 
         return ordered(state_dir, tries, CHECKING_S)
     except UsageError as error:
         if error.message != "unknown command dry_run":
-            raise  # a daemon of before makes no checks without doing it
+            raise  # an older daemon can't check without executing
         ask(state_dir, "status")
         return {}
 
 
 def _named(command: DaemonCommand, run: object) -> Mapping[str, object]:
-    """Return a command's fields in which the run has its id that was left for the daemon."""
+    """Return a command's fields; a run that the user didn't name is filled in from `run`."""
     noun, arguments = command.VERB.partition(".")[0], command.to_plain()
     return arguments if not run or arguments.get(noun) else {**arguments, noun: short(str(run))}
 
 
 def _invocation() -> "Invocation":
-    """Return the global options of the command that runs; the usual ones outside of a command."""
+    """Return the global options of the running command; the defaults outside of a command."""
     import click
 
     from jupiterd.ctl.invocation import Invocation

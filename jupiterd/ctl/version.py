@@ -1,4 +1,4 @@
-"""`jupiterctl version`."""
+"""`jupiterctl version`: prints the version of this program."""
 
 import platform
 

@@ -1,1 +1,1 @@
-"""`jupiterctl cluster`."""
+"""`jupiterctl cluster`: shows, opens, merges and leaves clusters, and switches branches."""

@@ -1,6 +1,6 @@
 """`jupiterctl cluster branches|switch`: the branches of the cycles' checkpoints.
 
-Owns how they are shown and named. Doesn't know which one is canonical; the daemon decides.
+Owns their table and their names. Doesn't know which one is canonical: the daemon decides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,7 +76,7 @@ def switch(invocation: Invocation, branch: str | None, auto: str | None) -> None
 
 
 def branch_lines(document: Mapping[str, Any]) -> Sequence[str]:
-    """Return the table, and below it the pins whose leaf hasn't arrived yet."""
+    """Return the table of branches, then a line for each pinned branch that this node lacks."""
     rows = document["branches"]
     lines = table(HEADERS, [_cells(row) for row in rows]) if rows else [EMPTY]
     waiting = [pin for pin in document["pins"] if not pin["known"]]
@@ -111,7 +111,7 @@ def _branch(document: Mapping[str, Any], wanted: str) -> tuple[CycleId, str]:
 
 
 def _pinned_cycle(document: Mapping[str, Any], wanted: str) -> tuple[CycleId, str]:
-    """Return the one cycle with a pin whose id begins so, and no leaf."""
+    """Return the only cycle with a pinned branch whose id begins so, and an empty leaf."""
     pinned = [str(pin["cycle"]) for pin in document["pins"]]
     found = [cycle for cycle in pinned if wanted and cycle.startswith(wanted)]
     if len(found) != 1:

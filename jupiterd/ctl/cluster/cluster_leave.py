@@ -1,6 +1,6 @@
-"""`jupiterctl cluster leave`: this machine founds a cluster of its own, with all work.
+"""`jupiterctl cluster leave`: this machine founds its own cluster, and takes all work along.
 
-Owns the plan that people see, and the question. Doesn't know what is taken along.
+Owns the lines of the plan, and the question. Doesn't move the work: the daemon does.
 """
 
 import sys

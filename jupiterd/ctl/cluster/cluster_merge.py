@@ -1,6 +1,6 @@
-"""`jupiterctl cluster merge`: two clusters that have work become one.
+"""`jupiterctl cluster merge`: unites two clusters that both have work.
 
-Owns how the plan of a merge is shown and confirmed. Doesn't know what is recorded.
+Owns the lines and the confirmation of a merge's plan. Doesn't know what is recorded.
 """
 
 import sys
@@ -63,7 +63,7 @@ def merge(invocation: Invocation, cluster: str, token: str | None, *, dry_run: b
 
 
 def plan_lines(plan: Document) -> list[str]:
-    """Return what would be united, what stands in the way, and what people should know."""
+    """Return lines about what would be united, then the notes and the obstacles."""
     lines = [
         *_cluster_lines("becomes part of it", plan["absorbed"]),
         *_cluster_lines("goes on", plan["into"]),

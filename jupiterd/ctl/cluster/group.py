@@ -1,4 +1,4 @@
-"""`jupiterctl cluster ...`: who belongs together."""
+"""`jupiterctl cluster ...`: the cluster, its admission of machines, and its branches."""
 
 from collections.abc import Mapping
 from typing import Any, cast

@@ -1,1 +1,1 @@
-"""`jupiterctl cycle` and `jupiterctl gate`."""
+"""`jupiterctl cycle` and `jupiterctl gate`: cycles and their verdicts."""

@@ -1,7 +1,7 @@
 """The fields of the command that starts or plans a cycle.
 
-Owns reading the domain's file, and finding the models that the command line or the file names.
-Doesn't know flags, or what a cycle does with it.
+Owns reading the domain file, and finding the models that the command line or the file names.
+Doesn't define options, or know what a cycle does.
 """
 
 from typing import Any
@@ -31,14 +31,14 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
 ) -> dict[str, Any]:
     """Return the fields of the command.
 
-    fetches: takes what is still to be fetched from the hub
-    is_plan: no generator is looked for, and the first model may be out of reach
+    fetches: gets the models that still have to be downloaded from the hub
+    is_plan: skip the generator, and accept that the hub can't be reached for the first model
 
     Raises:
         NotFoundError: there is no such domain, no such generator, or no such model.
-        UsageError: no domain is named, and there isn't one alone.
+        UsageError: no domain is named, and this folder hasn't exactly one.
         InvalidDomainError: the domain file has mistakes.
-        JupiterError: the generator can't be had, or can't be one.
+        JupiterError: the generator isn't available, or can't be a generator.
     """
     from jupiterd.ctl.sources.base_model_source import init_arguments, planned_init
     from jupiterd.ctl.sources.domain_files import only_domain, read_domain_file

@@ -1,4 +1,4 @@
-"""`jupiterctl cycle list`: every cycle that this cluster knows.
+"""`jupiterctl cycle list`: lists every cycle that this cluster knows.
 
 Owns the command and its columns. Doesn't know what a cycle does.
 """
@@ -39,7 +39,7 @@ def list_(invocation: Invocation) -> None:
 
 
 def cycle_rows(rows: Sequence[Row]) -> list[str]:
-    """Return the table of cycles, or that there are none."""
+    """Return the table of cycles, or a line that says that there are none."""
     if not rows:
         return ["no cycle has been started"]
     return table(HEADERS, [_cells(row) for row in rows])

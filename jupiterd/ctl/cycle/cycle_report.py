@@ -1,6 +1,6 @@
-"""`jupiterctl cycle report`: a page about one cycle.
+"""`jupiterctl cycle report`: writes a page about one cycle.
 
-Owns the command and the file. Doesn't know what the page says (`report`).
+Owns the command and the file. Doesn't know the content of the page (`report`).
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from jupiterd.formats import size
 from jupiterd.ids import short
 
 READING_S = 600.0
-"""How long samples may take that come from other nodes."""
+"""Seconds to wait for samples from other nodes."""
 
 
 @click.command("report", cls=GlobalOptionsCommand)
@@ -57,7 +57,7 @@ def report(invocation: Invocation, cycle: str | None, to: Path | None) -> None:
 
 
 def _write(path: Path, page: str) -> int:
-    """Replace the page all at once; return its bytes. A report may be written again and again."""
+    """Write the page atomically, over an older one; return its size in bytes."""
     data = page.encode("utf-8", "replace")
     with whole_file(path) as draft:
         draft.write_bytes(data)

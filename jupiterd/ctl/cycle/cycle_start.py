@@ -1,7 +1,7 @@
-"""`jupiterctl cycle start|plan`: a cycle that is requested, and the predictions for it.
+"""`jupiterctl cycle start|plan`: starts a cycle, or shows the predictions for one.
 
-Owns the commands and their options. What they show before anything starts is the same, see
-`preflight`. Doesn't know what a cycle does.
+Owns the commands and their options. Both show the same checks before anything starts (`preflight`).
+Doesn't know what a cycle does.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from jupiterd.formats import plain
 from jupiterd.ids import short
 
 COPYING_S = 900.0
-"""How long a model's weights may take into the daemon's store, and a generator to answer once."""
+"""Seconds to copy a model's weights into the daemon's store, and for a generator's first answer."""
 
 
 def generator_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -49,7 +49,7 @@ def generator_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def request_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a cycle, whether it starts or is only planned."""
+    """Add the options that `start` and `plan` share."""
     for option in reversed(_REQUEST_OPTIONS):
         function = option(function)
     return function
@@ -152,7 +152,7 @@ def start(
     writer = planned_writer(preflight.domain, given["generator"] or "", arguments.get("init") or {})
     requested = arguments | preflight.arguments() | writer.arguments()
     planned: list[str] = []
-    if invocation.is_dry_run:  # the leader's own checks, too, with the same exit status
+    if invocation.is_dry_run:  # also makes the leader's checks, with the same exit status
         prediction = ordered(invocation.state_dir, PlanCycle(**requested, is_start=True), timeout_s)
         planned = preflight.plan_lines(prediction, _title(arguments), arguments, writer)
     started = order(
@@ -224,7 +224,7 @@ MORE = "the rest: jupiterctl cycle plan --verbose"
 
 
 def _title(arguments: Mapping[str, Any]) -> str:
-    """Return the domain, the rounds and the size or first model, as a title."""
+    """Return a title with the domain, the rounds, and the size or the first model."""
     count = int(arguments["rounds"])
     rounds = "one round" if count == 1 else f"{count} rounds"
     size = f"size {arguments['size']}"
@@ -235,7 +235,7 @@ def _title(arguments: Mapping[str, Any]) -> str:
 
 
 def _warn_of_missing_sources(console: Console, arguments: Mapping[str, Any]) -> None:
-    """Name the folders that aren't here: the cycle would end at once, unless another collects."""
+    """Print the sources that aren't on this disk: only another machine can collect them."""
     from jupiterd.ctl.sources.source_reachability import not_on_this_disk
     from jupiterd.cycle.domain.domain import parse_domain
 

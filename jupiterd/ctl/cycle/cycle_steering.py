@@ -1,7 +1,6 @@
 """`jupiterctl cycle stop|pause|resume|extend|rollback|dismiss`: commands that steer a cycle.
 
-Owns these commands, for a cycle that runs as for one that has ended. Doesn't know what a cycle does
-then: the leader carries them out.
+Owns these commands, for running and for ended cycles. Doesn't carry them out: the leader does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -248,10 +247,10 @@ def dismiss(invocation: Invocation, cycle: str | None) -> None:
 
 
 def changed_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Return settings that were written as KEY=VALUE.
+    """Return key -> value for texts like KEY=VALUE.
 
     Raises:
-        UsageError: one wasn't.
+        UsageError: a text has another form.
     """
     pairs = [each.partition("=") for each in texts]
     if wrong := next((key for key, equals, _ in pairs if not (key and equals)), None):
@@ -260,7 +259,7 @@ def changed_settings(texts: Sequence[str]) -> dict[str, str]:
 
 
 def extended_lines(done: Mapping[str, Any]) -> list[str]:
-    """Return how many rounds a cycle has now, and whether it runs; the last line says what next."""
+    """Return lines about an extended cycle; the last line names the next command."""
     named, rounds = short(str(done["cycle"])), f"has {done['rounds']} rounds"
     was = done.get("was")
     if was == "paused":
@@ -274,7 +273,7 @@ def extended_lines(done: Mapping[str, Any]) -> list[str]:
 
 
 def predicted_lines(predicted: Mapping[str, Any]) -> list[str]:
-    """Return what a cycle would be with more rounds, and how long they may take."""
+    """Return lines about the prediction for an extended cycle; empty if there is none."""
     if not predicted:
         return []
     runs = (
@@ -287,7 +286,7 @@ def predicted_lines(predicted: Mapping[str, Any]) -> list[str]:
 
 
 def begun_lines(done: Mapping[str, Any], how: str) -> list[str]:
-    """Return lines about a cycle that begins, or goes on; the last one says how to follow it."""
+    """Return lines about a cycle that starts or goes on; the last one says how to follow it."""
     cycle, sheet = str(done["cycle"]), map(str, done.get("sheet", ()))
     lines = [f"cycle {short(cycle)} {how}", *sheet, *layout_lines(done)]
     return [*lines, "follow it with: jupiterctl cycle watch"]

@@ -1,6 +1,7 @@
-"""Following a cycle to its end, with questions to people at a terminal where it waits for them.
+"""Follows a cycle to its end, and asks the user at a terminal when the cycle waits for an answer.
 
-Owns that order. Doesn't know how a cycle is followed (`follow`), or the questions (`phase_review`).
+Owns the order of both. Doesn't know how a cycle is followed (`follow`), or the questions
+(`phase_review`).
 """
 
 from jupiterd.ctl.invocation import Invocation
@@ -12,10 +13,10 @@ from jupiterd.document_schema import SCHEMA
 def follow_to_the_end(
     invocation: Invocation, cycle_id: str | None, timeout_s: float | None, *, accepts_worse: bool
 ) -> None:
-    """Show a cycle's progress until it ends, or until somebody puts off the answer to a question.
+    """Show a cycle's progress until it ends, or until the user answers `later` to a question.
 
     Raises:
-        JupiterError: why it ended, or wasn't followed so far.
+        JupiterError: the cycle failed or was stopped, or couldn't be followed to its end.
     """
     from jupiterd.ctl.waiting.follow import conclude, follow
 

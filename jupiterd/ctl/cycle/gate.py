@@ -1,4 +1,4 @@
-"""`jupiterctl gate ...`: verdicts on models, computed again from their files."""
+"""`jupiterctl gate ...`: computes verdicts on models again from their files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from jupiterd.errors import UnhealthyError, UsageError
 from jupiterd.formats import plain
 
 FETCHING_S = 600.0
-"""How long scores may take that come from other nodes."""
+"""Seconds to wait for scores from other nodes."""
 
 
 @click.group(cls=Group)
@@ -71,7 +71,7 @@ def run(
 
 
 def _folders_of(invocation: Invocation, candidate: str, incumbent: str) -> tuple[Path, list[Path]]:
-    """Return the folder of a verdict and those of what it was decided on, from the daemon."""
+    """Return the folder of a verdict and the folders of its scores, as the daemon names them."""
     from jupiterd.ctl.calls import ask_over_grpc
 
     wanted = f"{candidate}:{incumbent}" if incumbent else candidate

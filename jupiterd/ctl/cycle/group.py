@@ -1,4 +1,4 @@
-"""`jupiterctl cycle ...`: self-improvement of a model in one domain."""
+"""`jupiterctl cycle ...`: cycles, which improve a model of one domain in rounds."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -120,7 +120,7 @@ for verb in (start, plan, dismiss, extend, list_, pause, report, resume, rollbac
 
 
 def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
-    """Return a cycle as people read it."""
+    """Return the lines about a cycle's status; None: no cycle was started."""
     if not cycle:
         return ["no cycle has been started"]
     lines = [f"cycle {cycle_summary(cycle)}", *failure_lines(cycle)]

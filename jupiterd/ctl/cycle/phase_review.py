@@ -1,7 +1,7 @@
-"""Asking people at a terminal what becomes of a cycle that waits after a phase.
+"""Asks the user at a terminal how a cycle goes on that waits after a phase.
 
-Owns the question, the words that answer it, and the command that carries the answer. Doesn't know
-when a cycle waits.
+Owns the question, the possible answers, and the command for each answer. Doesn't know when a cycle
+waits.
 """
 
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ GO_ON = "go on"
 
 @dataclass(frozen=True)
 class ReviewAnswer:
-    """What somebody has said."""
+    """The user's answer."""
 
     command: ResumeCycle | StopCycle | None
-    """Without the cycle's id; None puts the answer off."""
+    """The command, without the cycle's id; None: answer later."""
 
 
 def ask_people(state_dir: Path, cycle: Mapping[str, Any], console: Console) -> bool:
-    """Show what the phase has made and ask until there is an answer; False: it is put off."""
+    """Show the phase's results and ask until an answer is sent; return False if it is `later`."""
     from jupiterd.ctl.calls import ask_over_grpc
     from jupiterd.ctl.orders import order
 
@@ -58,10 +58,10 @@ def ask_people(state_dir: Path, cycle: Mapping[str, Any], console: Console) -> b
 
 
 def understood(said: str, settings: dict[str, str]) -> ReviewAnswer | None:
-    """Return what was said; None where a setting was, which is noted for the answer.
+    """Return the answer in a text; None: it was `set`, and the setting was added to `settings`.
 
     Raises:
-        UsageError: it is no answer.
+        UsageError: the text isn't an answer.
     """
     word, _, rest = said.strip().partition(" ")
     rest = rest.strip()

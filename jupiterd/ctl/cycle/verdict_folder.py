@@ -1,7 +1,6 @@
-"""A verdict's folder on this machine, read and decided again.
+"""Reads a verdict's folder on this machine, and decides again on its files.
 
-Owns reading the files for `cycle.gate.record`, and the comparison. Doesn't know where folders come
-from.
+Owns reading the files for `cycle.gate.record`, and the comparison. Doesn't find the folders.
 """
 
 from collections.abc import Sequence
@@ -22,31 +21,31 @@ from jupiterd.errors import CorruptArtifactError, NotFoundError
 
 @dataclass(frozen=True)
 class DecidedAgain:
-    """What was recorded, and what the same files say now."""
+    """The recorded verdict, and the verdict that the same files give now."""
 
     recorded: dict[str, Any]
-    """verdict.json, as it was written."""
+    """The content of verdict.json."""
     again: dict[str, Any]
     is_same: bool
-    """Whether the two are equal to the last byte."""
+    """Whether both have the same bytes."""
 
 
 def recorded_verdict(folder: Path) -> dict[str, Any]:
-    """Return verdict.json of a folder.
+    """Return the content of a folder's verdict.json.
 
     Raises:
-        NotFoundError: there is none.
-        CorruptArtifactError: it is of another form.
+        NotFoundError: the file can't be read.
+        CorruptArtifactError: its content isn't a verdict.
     """
     return read_verdict(_text(folder / VERDICT_FILE))
 
 
 def decide_again(folder: Path, material: Sequence[Path]) -> DecidedAgain:
-    """Decide on the scores in these folders, under the rules that the verdict names.
+    """Decide again on the scores in `material`, under the rules that the verdict names.
 
     Raises:
-        NotFoundError: a file is missing.
-        CorruptArtifactError: a file isn't what its name says.
+        NotFoundError: a file is missing or can't be read.
+        CorruptArtifactError: the content of a file can't be used.
     """
     before = _text(folder / VERDICT_FILE)
     recorded = read_verdict(before)

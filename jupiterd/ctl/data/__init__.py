@@ -1,1 +1,1 @@
-"""`jupiterctl data`."""
+"""`jupiterctl data`: prepares, lists, audits, exports and purges text."""

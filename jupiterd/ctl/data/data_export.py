@@ -1,6 +1,6 @@
-"""Writing the samples of a round into one file.
+"""Writes the samples of a round into one file.
 
-Owns the two formats. Doesn't know which samples a round has: it gets their folders.
+Owns the two formats. Doesn't know which samples a round has: the daemon names their folders.
 """
 
 import importlib
@@ -20,17 +20,17 @@ from jupiterd.store.sample_lookup import document_ids, stored_samples
 
 JSONL, PARQUET = "jsonl", "parquet"
 ROWS = 10_000
-"""Rows in one row group of a Parquet file; the export holds one group in memory."""
+"""Rows in one row group of a Parquet file; the export has one group in memory."""
 
 
 def write_export(exported: Mapping[str, Any], form: str, path: Path) -> int:
-    """Write the samples that the daemon named; return how many there are.
+    """Write the samples in the folders that the daemon named; return their number.
 
     Raises:
-        ConflictError: the file is there already.
+        ConflictError: the file exists already.
         MissingExtraError: the format is Parquet, and pyarrow isn't installed.
         UsageError: the file can't be written.
-        DiskFullError: there is no room for it.
+        DiskFullError: the disk is full.
     """
     write = _write_parquet if form == PARQUET else _write_jsonl
     if path.exists():
@@ -40,7 +40,7 @@ def write_export(exported: Mapping[str, Any], form: str, path: Path) -> int:
 
 
 def samples_of(exported: Mapping[str, Any]) -> Iterator[Sample]:
-    """Yield what the round's shards hold, but for what was purged since."""
+    """Return an iterator of the samples in the round's shards, without those purged since."""
     packed = document_ids(Path(exported["shards"]))
     purge = Purge(exported["purged"])
     purge.learn(_exported_samples(exported))
@@ -54,7 +54,7 @@ def _exported_samples(exported: Mapping[str, Any]) -> Iterator[Sample]:
 def _write_jsonl(samples: Iterable[Sample], path: Path) -> int:
     count = 0
     with path.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
-        for count, sample in enumerate(samples, 1):  # noqa: B007 - it is what is returned
+        for count, sample in enumerate(samples, 1):  # noqa: B007 - it is returned
             file.write(sample.to_json() + "\n")
     return count
 
@@ -83,9 +83,9 @@ def _write_parquet(samples: Iterator[Sample], path: Path) -> int:
 
 
 def _row(sample: Sample) -> dict[str, Any]:
-    """Return a sample's fields; those that are maps as JSON, for their keys differ."""
+    """Return a sample's fields; maps and messages become JSON texts, as their keys differ."""
     fields = asdict(sample)
-    fields["text"] = sample.text.encode("utf-8", "replace").decode()  # half a character is none
+    fields["text"] = sample.text.encode("utf-8", "replace").decode()  # lone surrogates become `?`
     for name in ("sampler", "filter_scores", "messages"):
         fields[name] = json.dumps(fields[name], sort_keys=True)
     return {**fields, "parents": list(sample.parents)}

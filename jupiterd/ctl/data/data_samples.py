@@ -1,6 +1,6 @@
-"""`jupiterctl data samples`: what a phase has kept and dropped.
+"""`jupiterctl data samples`: shows the samples that a phase has kept and dropped.
 
-Owns the command. Doesn't know how samples are found, or worded.
+Owns the command. Doesn't find samples, or make the lines.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from jupiterd.ctl.output.console import Console
 from jupiterd.errors import UsageError
 
 PHASES = ("collect", "generate", "filter")
-"""Those that let text through, or drop it; as words, for their class takes long to import."""
+"""The phases that keep or drop text; as strings, because their class takes long to import."""
 
 READING_S = 60.0
 
@@ -76,7 +76,7 @@ def samples(  # noqa: PLR0913 - an option each
 
 
 def drop_noun(cycle: str | None, number: int | None) -> str:
-    """Return the document's noun: `drops/CYCLE/ROUND`, each of which may be left out."""
+    """Return the document's noun: `drops/CYCLE/ROUND`; both may be missing."""
     return f"drops/{cycle or ''}" + (f"/{number}" if number is not None else "")
 
 

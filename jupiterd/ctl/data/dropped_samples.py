@@ -1,7 +1,7 @@
-"""What a round left out, read on this machine: which, why, and the limit that each missed.
+"""The samples that a round left out, read on this machine, with reasons and the limits they missed.
 
-Owns reading the folders that the daemon names, and the lines. What samples say is somebody else's
-text: nothing of it steers the terminal. Doesn't know where folders come from.
+Owns reading the folders that the daemon names, and the lines. Samples are untrusted text: control
+characters are removed. Doesn't find the folders.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,17 +17,17 @@ from jupiterd.ids import short
 from jupiterd.store.sample_lookup import stored_drop_rows, stored_rows
 
 SKIPPED, SKIPPED_FILE = "skipped", "skipped.jsonl.zst"
-"""An output of readers: names and reasons, no text."""
+"""An output of readers and its file: addresses and reasons, without text."""
 
 SHOWN_OF_REASON = 3
-"""So many of each where no reason is named."""
+"""How many samples of each reason are shown if no reason is named."""
 
 Drops = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """One text, or one file that none was made of."""
+    """One text that was dropped, or one file that was skipped."""
 
     reason: str
     uri: str
@@ -38,10 +38,10 @@ class Dropped:
     value: float | None = None
     limit: float | None = None
     detail: str = ""
-    """What else a reader said of it."""
+    """Further details from a reader."""
 
     def to_plain(self) -> dict[str, Any]:
-        """Return it as documents carry it; what nobody measured is null."""
+        """Return the fields for documents; missing values are None."""
         return {
             "reason": self.reason,
             "source_uri": self.uri,
@@ -56,7 +56,7 @@ class Dropped:
 
     @property
     def missed(self) -> str:
-        """Which limit it missed, and by how much; empty where nothing was measured."""
+        """The measured value and the limit that it missed; empty: nothing was measured."""
         if not self.measure or self.value is None or self.limit is None:
             return ""
         bound = "at least" if self.value < self.limit else "at most"
@@ -64,15 +64,15 @@ class Dropped:
 
 
 def with_samples(drops: Drops, reason: str | None, phase: str | None = None) -> dict[str, Any]:
-    """Return the daemon's document with what lies in its folders, of one reason or of all.
+    """Return the daemon's document with the samples in its folders.
 
     Args:
         drops: the daemon's document.
-        reason: the only one that is wanted; None: all.
-        phase: the only one that is wanted; None: all.
+        reason: return only samples with this reason; None: all.
+        phase: return only samples of this phase; None: all.
 
     Raises:
-        NotFoundError: nothing was left out for that reason.
+        NotFoundError: no sample was left out for that reason.
     """
     rows = [row for row in drops["phases"] if phase in (None, row["phase"])]
     phases = [_with_samples(row, reason) for row in rows]
@@ -128,9 +128,9 @@ def _number(value: object) -> float | None:
 
 
 def drop_lines(drops: Drops, *, is_of_one_reason: bool, is_whole: bool = False) -> list[str]:
-    """Return what was left out, phase by phase, reason by reason, the commonest first.
+    """Return lines about dropped samples, by phase and by reason, in the document's order.
 
-    is_whole: with all that was kept of each text
+    is_whole: show the whole stored texts
     """
     lines: list[str] = []
     for row in drops["phases"]:

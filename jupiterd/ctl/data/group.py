@@ -1,4 +1,4 @@
-"""`jupiterctl data ...`: text as data sets, and the proof of what was trained on."""
+"""`jupiterctl data ...`: data sets, and the audit of what was trained on."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ from jupiterd.path_text import path_text
 NOUN = "data"
 
 FETCHING_S = 3600.0
-"""How long an export waits for samples that come from other nodes."""
+"""Seconds that an export waits for samples from other nodes."""
 
 
 @click.group(cls=Group)
@@ -100,7 +100,7 @@ def prepare(
 
 
 def _tokenizer_path(named: str) -> str:
-    """Return the folder with a tokenizer: one of this machine, or of a model of the hub."""
+    """Return a folder with a tokenizer: on this machine, or downloaded from the hub."""
     folder = Path(named).expanduser()
     if (name := hub_name(named)) and not folder.exists():
         from jupiterd.ctl.hub.tokenizer import tokenizer_folder

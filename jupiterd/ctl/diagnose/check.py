@@ -1,4 +1,4 @@
-"""`jupiterctl check ...`: measurements between machines."""
+"""`jupiterctl check ...`: measures network paths and allreduce between machines."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jupiterd.ids import NodeId
 
 ONE_NODE_S: Final = 150.0
-"""Seconds: a path takes two as a rule, and one that hardly works ten; a node has eight at most."""
+"""Seconds. A path usually takes two, a bad one ten, and a node has at most eight paths."""
 
 SYNC_S: Final = 110.0
 
@@ -102,7 +102,7 @@ def check_sync(invocation: Invocation, nodes: str, engine: str) -> int:
 def _measured(
     invocation: Invocation, console: Console, names: Mapping["NodeId", str], *, must_answer: bool
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the paths to these nodes, and why some couldn't be measured."""
+    """Return the measured paths to these nodes, and lines about nodes that weren't measured."""
     from jupiterd.ctl.orders import order
     from jupiterd.errors import PeerUnreachableError
     from jupiterd.protocol.commands.check_commands import CheckLinks
@@ -126,7 +126,7 @@ def _measured(
 def _between(
     invocation: Invocation, console: Console, names: Mapping["NodeId", str]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the paths between every two other machines, and why some couldn't be measured."""
+    """Return the measured paths between all pairs of nodes, and lines about failed pairs."""
     from jupiterd.ctl.orders import order
     from jupiterd.errors import JupiterError
     from jupiterd.protocol.commands.check_commands import CheckLinks
@@ -149,7 +149,7 @@ def _between(
 
 
 def _meant(status: Mapping[str, Any], wanted: str | None) -> "dict[NodeId, str]":
-    """Return the nodes to be measured, with their names."""
+    """Return node id -> name of the nodes to measure."""
     from jupiterd.cluster.values.node_names import find_node
     from jupiterd.errors import NotFoundError, UsageError
     from jupiterd.ids import NodeId

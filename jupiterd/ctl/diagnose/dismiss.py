@@ -1,4 +1,4 @@
-"""`jupiterctl dismiss`: ends alarms that people have seen."""
+"""`jupiterctl dismiss`: ends alarms that the user has seen."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`jupiterctl doctor`: what may be wrong with this machine, and what to do about it."""
+"""`jupiterctl doctor`: finds what may be wrong with this machine, and prints how to fix it."""
 
 import json
 import subprocess
@@ -59,11 +59,11 @@ def _document(state_dir: Path, console: Console) -> Mapping[str, Any]:
 
 
 def looked_without_daemon(state_dir: Path) -> Mapping[str, Any]:
-    """Return what `jupiterd doctor` finds, in a process of its own.
+    """Return the document of `jupiterd doctor`, run as a separate process.
 
     Raises:
-        TimedOutError: it doesn't end.
-        JupiterError: it says nothing of use.
+        TimedOutError: it doesn't end within LIMIT_S.
+        JupiterError: its output isn't a document.
     """
     program = [sys.executable, "-m", "jupiterd.daemon.app.main", "--state-dir", str(state_dir)]
     try:

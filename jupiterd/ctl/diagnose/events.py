@@ -1,4 +1,4 @@
-"""`jupiterctl events`: what the local daemon has seen happen in the cluster."""
+"""`jupiterctl events`: shows the events that the local daemon has seen in the cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -77,7 +77,7 @@ def pause(seconds: float) -> None:
 
 
 def new_rows(document: Row, last: tuple[str, int]) -> list[Row]:
-    """Return the events after the last look; all of them where the daemon has restarted."""
+    """Return the events after `last`; all of them if the daemon's record has started again."""
     since, seq = last
     is_same = document["since"] == since
     return [row for row in document["events"] if not is_same or row["seq"] > seq]

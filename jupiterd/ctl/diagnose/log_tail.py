@@ -1,6 +1,6 @@
-"""The end of a log file that grows and is exchanged for a new one.
+"""Follows the end of a log file that grows and is rotated.
 
-Owns reading it. Doesn't know who writes it, or when it is looked at again.
+Owns reading it. Doesn't know who writes it, or when it is read again.
 """
 
 import os
@@ -12,7 +12,7 @@ from jupiterd.formats import printable
 
 
 class FollowedLog:
-    """One file; each look gives the whole lines that have come since the last."""
+    """One log file; each call returns the complete lines since the call before."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -25,18 +25,18 @@ class FollowedLog:
         """Return the last `count` lines, also of the rotated file; `new` goes on after them."""
         lines = [*self._lines(self._new_bytes())]
         if len(lines) < count:
-            with suppress(OSError):  # mostly there is none
+            with suppress(OSError):  # usually there is no rotated file
                 lines = [*self._decoded(self._before.read_bytes().splitlines()), *lines]
         return lines[-count:] if count else []
 
     def new(self) -> list[str]:
-        """Return the whole lines that were written since the last call."""
+        """Return the complete lines that were written since the last call."""
         return list(self._lines(self._new_bytes()))
 
     def _new_bytes(self) -> bytes:
         """Return the bytes written since the last call; first the rest of a file rotated meanwhile.
 
-        It identifies the file by its inode: after a rotation the same name means another file.
+        Identifies the file by its inode, because its name means another file after a rotation.
         """
         try:
             with self._path.open("rb") as file:
@@ -46,13 +46,13 @@ class FollowedLog:
                     self._inode, self._read_bytes = found.st_ino, 0
                 file.seek(self._read_bytes)
                 data = file.read()
-        except FileNotFoundError:  # just being exchanged
+        except FileNotFoundError:  # just being rotated
             return b""
         self._read_bytes += len(data)
         return rest + data
 
     def _rest_of_rotated_file(self) -> bytes:
-        """Return the end of the file that was read so far; a line that it had begun goes on."""
+        """Return the rest of the file that was read so far, to which an unfinished line belongs."""
         with suppress(OSError), self._before.open("rb") as file:
             if os.fstat(file.fileno()).st_ino == self._inode:
                 file.seek(self._read_bytes)
@@ -61,7 +61,7 @@ class FollowedLog:
         return b""
 
     def _lines(self, data: bytes) -> Iterator[str]:
-        """Yield whole lines; what isn't one yet waits for the rest."""
+        """Return the complete lines; keep an unfinished one for the next call."""
         *whole, self._begun = (self._begun + data).split(b"\n")
         return self._decoded(whole)
 

@@ -1,6 +1,6 @@
-"""`jupiterctl logs`: what the daemon and its workers say, read from the state folder.
+"""`jupiterctl logs`: shows logs of the daemon and its workers, read from the state folder.
 
-With --node the log of another machine's daemon, as it was sent to the daemon here.
+With --node, shows the log that another machine's daemon has sent to the local daemon.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ SUFFIX = ".log"
 DAEMON_NAME = Path(DAEMON_LOG).stem
 LOOK_S = 0.5
 NODE_LOOK_S = 2.0
-"""The daemon here asks the other one again every four seconds while it is looked at."""
+"""Seconds between requests; the local daemon asks the other one every four seconds."""
 SHOWN_NAMES = 5
 
 
@@ -109,10 +109,10 @@ def _newest_first(folder: Path) -> list[Path]:
 
 
 def _meant(folder: Path, worker: str | None) -> Path:
-    """Return the daemon's log, or the newest whose name has the word in it.
+    """Return the daemon's log, or the newest log whose name contains `worker`.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such log.
     """
     found = _newest_first(folder)
     fitting = [path for path in found if worker is None or worker in path.stem]

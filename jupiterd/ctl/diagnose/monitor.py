@@ -1,4 +1,4 @@
-"""`jupiterctl monitor`: how busy each machine is, again and again."""
+"""`jupiterctl monitor`: shows the load of each machine repeatedly."""
 
 import time
 from pathlib import Path
@@ -17,7 +17,7 @@ from jupiterd.errors import DaemonUnreachableError, TimedOutError, UsageError
 
 LEAST_INTERVAL_S = 0.2
 COUNTING_S = 0.5
-"""The processor's share is counted over this before the first reading."""
+"""Seconds over which the processor's load is measured before the first reading."""
 
 
 @click.command(cls=GlobalOptionsCommand)
@@ -68,7 +68,7 @@ def pause(seconds: float) -> None:
 
 
 class _Machines:
-    """Where readings come from: the daemon while it answers, else this machine's own probes."""
+    """The source of the readings: the daemon while it answers, else this machine's own probes."""
 
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir
@@ -77,7 +77,7 @@ class _Machines:
         """`daemon` or `this machine`."""
 
     def rows(self, console: Console) -> list[dict[str, Any]]:
-        """Return a row for each machine; write a notice where their source has changed."""
+        """Return a row for each machine; print a notice if the source has changed."""
         try:
             found = node_rows(self._status())
         except (DaemonUnreachableError, TimedOutError) as error:
@@ -102,7 +102,7 @@ class _Machines:
 
 
 class ThisMachine:
-    """This machine alone, measured here where no daemon answers; accelerators are found once."""
+    """The load of this machine, measured without a daemon; accelerators are detected once."""
 
     def __init__(self) -> None:
         import platform
@@ -117,7 +117,7 @@ class ThisMachine:
         Event().wait(COUNTING_S)
 
     def row(self) -> dict[str, Any]:
-        """Return one reading; no daemon means no memory of one."""
+        """Return one reading as a row; without a daemon, its memory is unknown."""
         from jupiterd.hardware.machine_load import processor_and_memory
 
         loads = [load.to_plain() for load in self._gpus.read()]

@@ -1,7 +1,7 @@
-"""The log of any node, as it was sent to the daemon here: the lines that `node show` ends with.
+"""The log of any node, as it was sent to the local daemon: the last lines of `node show`.
 
-Owns which lines are new since the last look. Doesn't know how the daemon gets them, or that a node
-sends no more than its latest 200 lines to others, each 300 characters at most.
+Owns finding the lines that are new since the last call. Doesn't know how the daemon gets them, or
+that a node sends at most its latest 200 lines, each of at most 300 characters.
 """
 
 from collections.abc import Sequence
@@ -12,22 +12,22 @@ from jupiterd.formats import plain
 
 
 class NodeLog:
-    """One node's daemon log; each look gives the lines that have come since the last."""
+    """One node's daemon log; each call returns the lines since the call before."""
 
     def __init__(self, state_dir: Path, node: str) -> None:
         self._state_dir = state_dir
         self._wanted = node
         self._seen: list[str] = []
         self.name = node
-        """The node's name; `node` as it was given until its document was read."""
+        """The node's name; before the first document, the text that the user gave."""
         self.note = ""
-        """Why there is nothing newer; empty where all is well."""
+        """Why the log may be out of date; empty: it isn't."""
 
     def last(self, count: int) -> list[str]:
-        """Return the last so many lines; then look on.
+        """Return the last `count` lines; `new` continues after them.
 
         Raises:
-            JupiterError: no node is called so, or it hasn't sent its log.
+            JupiterError: there is no such node, or it hasn't sent its log.
         """
         lines = self._read()
         if lines is None:
@@ -37,7 +37,7 @@ class NodeLog:
         return lines[-count:] if count else []
 
     def new(self) -> list[str]:
-        """Return what has come since; nothing while nobody answers."""
+        """Return the lines since the last call; empty while the daemon or node doesn't answer."""
         try:
             lines = self._read()
         except (DaemonUnreachableError, TimedOutError) as error:
@@ -59,7 +59,7 @@ class NodeLog:
 
 
 def overlap(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return how many lines at the beginning of `after` are the end of `before`."""
+    """Return how many first lines of `after` are also the last lines of `before`."""
     most = min(len(before), len(after))
     sizes = range(most, 0, -1)
     return next((size for size in sizes if before[-size:] == after[:size]), 0)

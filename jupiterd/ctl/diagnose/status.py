@@ -1,4 +1,4 @@
-"""`jupiterctl status`: everything on one screen."""
+"""`jupiterctl status`: shows the cluster, its nodes, its work and its health on one screen."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from jupiterd.formats import counted, plain, table
 from jupiterd.ids import NodeId, short
 
 SELF = "self"
-"""The machine whose daemon answers."""
+"""Means the machine whose daemon answers."""
 
 
 @click.command(cls=GlobalOptionsCommand)
@@ -61,7 +61,7 @@ def command(invocation: Invocation, *, check: bool, node: str | None, settings: 
 
 
 def settings_table(document: Mapping[str, Any]) -> list[str]:
-    """Return a row for each setting; what nobody set comes last."""
+    """Return the table of settings; settings with default values come last."""
     rows = [(row["name"], _value(row["value"]), row["source"]) for row in document["settings"]]
     return table(("SETTING", "VALUE", "FROM"), sorted(rows, key=lambda row: row[2] == "default"))
 
@@ -79,13 +79,13 @@ def _value(value: object) -> str:
 
 
 def ailments(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the health entries that are more than information, and about the cluster itself."""
+    """Return the health entries that count as wrong: not `info`, and no code of WELL_ANYWAY."""
     found = [item for item in status.get("health", []) if item.get("code") not in WELL_ANYWAY]
     return [item for item in found if item.get("severity") != "info"]
 
 
 def ailments_of(status: Mapping[str, Any], node: str) -> list[Mapping[str, Any]]:
-    """Return those about one machine: `self`, or as `jupiterctl node` names one.
+    """Return the `ailments` of one machine; node: `self`, a name, an id or the start of one.
 
     Raises:
         NotFoundError: there is no such machine, or there are several.
@@ -97,12 +97,12 @@ def ailments_of(status: Mapping[str, Any], node: str) -> list[Mapping[str, Any]]
 
 
 def _unnamed(item: Mapping[str, Any], own: object) -> object:
-    """Return the machine that an entry is about which names none; None: it is about no one's."""
+    """Return the node of an entry that names none: our own for codes about it, else None."""
     return own if item.get("code") in OF_THIS_NODE else None
 
 
 def status_lines(status: Mapping[str, Any]) -> list[str]:
-    """Return a status document as people read it."""
+    """Return the lines about a status document."""
     node, cycle, train = status.get("node") or {}, status.get("cycle"), status.get("train")
     terms = (status.get("cluster") or {}).get("door")
     door = [f"door     {door_line(terms)}"] if terms else []
@@ -123,13 +123,13 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
 
 
 def _dropped(status: Mapping[str, Any]) -> list[str]:
-    """Return which phases dropped more than half, unless the lines of health say so."""
+    """Return lines about phases that dropped too much, unless the health entries have them."""
     is_in_health = any(item.get("code") in OF_THE_TEXT for item in status.get("health") or ())
     return [] if is_in_health else heavy_drop_lines(status.get("cycle") or {})
 
 
 def cluster_line(status: Mapping[str, Any]) -> str:
-    """Return the cluster in one line: who leads, who is alive."""
+    """Return a line about the cluster: its name, leader, term and living nodes."""
     cluster = status.get("cluster") or {}
     if not cluster.get("id"):
         return "none yet"
@@ -146,7 +146,7 @@ def cluster_line(status: Mapping[str, Any]) -> str:
 
 
 def health_lines(status: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong, each with its hint."""
+    """Return lines about the health entries with their hints, and the dismissed alarms."""
     lines: list[str] = []
     for item in status.get("health", []):
         title = f"{plain(item.get('title'))} ({code_and_age(item)})"

@@ -1,1 +1,1 @@
-"""`jupiterctl domain`."""
+"""`jupiterctl domain`: lists, checks and writes domain files."""

@@ -1,7 +1,7 @@
 """The JSON Schema of domain files, for editors.
 
-Owns its form. What each key means is taken from the docstrings below the models' fields, which
-pydantic itself would only read at a price that every start would pay.
+Owns its format. Takes the descriptions of keys from the docstrings below the models' fields.
+pydantic could read them itself, but that would slow down every start.
 """
 
 import ast
@@ -21,7 +21,7 @@ Node = dict[str, Any]
 
 
 def domain_schema() -> str:
-    """Return the schema as JSON text; the same for the same models."""
+    """Return the schema as JSON text; the same models give the same text."""
     schema: Node = Domain.model_json_schema()
     classes = {kind.__name__: kind for kind in _kinds(StrictModel)}
     for name, node in [("Domain", schema), *schema.get("$defs", {}).items()]:
@@ -50,7 +50,7 @@ def _kinds(kind: type[StrictModel]) -> Iterator[type[StrictModel]]:
 
 
 def _field_docstrings(kind: type) -> Mapping[str, str]:
-    """Return field -> the docstring below it, of one class alone."""
+    """Return field -> the docstring below it, for the fields that this class itself defines."""
     if not issubclass(kind, StrictModel) or kind is StrictModel:
         return {}
     tree = ast.parse(inspect.getsource(sys.modules[kind.__module__]))

@@ -1,4 +1,4 @@
-"""`jupiterctl domain ...`: what a model is to become an expert in."""
+"""`jupiterctl domain ...`: domains, which define what a model is trained for."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -243,13 +243,13 @@ def _reach_line(source: "SourceReach") -> str:
 
 
 def _shown_file(file: str) -> str:
-    """Return a file as people know it: those that come with Jupiter lie wherever it does."""
+    """Return a file's path for people; for Jupiter's own files, a text instead of the path."""
     is_shipped = Path(file).is_relative_to(config_folder())
     return "comes with Jupiter" if is_shipped else plain(file)
 
 
 def _described(name: str) -> dict[str, Any]:
-    """Return what a list says of a domain; one with mistakes is listed all the same."""
+    """Return the list's row for a domain; if its file has mistakes, the title is the error."""
     from jupiterd.cycle.domain.domain import parse_domain
 
     file = read_domain_file(name)

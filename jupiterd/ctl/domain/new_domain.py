@@ -1,6 +1,6 @@
-"""Writing a new domain file, from one of those that come with Jupiter.
+"""Writes a new domain file from one of Jupiter's templates.
 
-Owns what is changed in the copy. Doesn't know what a domain file must say.
+Owns the changes in the copy. Doesn't check the content of domain files.
 """
 
 import re
@@ -20,8 +20,8 @@ def write_new_domain(folder: Path, name: str, language: str, *, with_every_key: 
     """Write NAME.yaml into a folder and return its path.
 
     Raises:
-        ConflictError: there is one, or Jupiter comes with a domain of that name.
-        UsageError: the name or the language can't be.
+        ConflictError: the file exists, or Jupiter comes with a domain of that name.
+        UsageError: the name or the language isn't valid.
     """
     path = checked_path(folder, name, language)
     shipped = config_folder() / "domains"
@@ -30,16 +30,16 @@ def write_new_domain(folder: Path, name: str, language: str, *, with_every_key: 
 
 
 def schema_file() -> Path:
-    """Return the file by which editors know the keys."""
+    """Return the path of the JSON Schema of domain files, for editors."""
     return config_folder() / "domains" / SCHEMA_FILE
 
 
 def checked_path(folder: Path, name: str, language: str) -> Path:
-    """Return where a new domain's file is to lie.
+    """Return the path of a new domain's file.
 
     Raises:
-        ConflictError: there is one, or Jupiter comes with a domain of that name.
-        UsageError: the name or the language can't be.
+        ConflictError: the file exists, or Jupiter comes with a domain of that name.
+        UsageError: the name or the language isn't valid.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -57,7 +57,7 @@ def checked_path(folder: Path, name: str, language: str) -> Path:
 
 
 def _named(text: str, name: str, language: str, schema: Path) -> str:
-    """Return the text with its own name, wherever the file that it is a copy of names itself."""
+    """Return the template's text with the new domain's name, language and schema file."""
     changes = [
         (r"^(# yaml-language-server: \$schema=).*$", schema.resolve().as_posix()),
         (r"^(domain: |# domain: ).*$", name),
@@ -74,11 +74,11 @@ def _named(text: str, name: str, language: str, schema: Path) -> str:
 
 
 def written(path: Path, text: str) -> Path:
-    """Write the file, which must not be there yet; return its path.
+    """Write the file, which must not exist yet; return its path.
 
     Raises:
-        ConflictError: there is one by now.
-        JupiterError: it can't be written.
+        ConflictError: the file exists.
+        JupiterError: the file can't be written.
     """
     try:
         with path.open("x", encoding="utf-8") as file:

@@ -34,8 +34,6 @@ RECORD_FILE = "jupiter.json"
 """The daemon's document of the model, for programs; the card is made from it."""
 
 CONFIG_FILE = "config.json"
-STATE_DIR = "training_state"
-"""A checkpoint's subfolder with the state to resume training, which only Jupiter reads."""
 
 _READERS = {"hf": "transformers", "mlx": "mlx-lm", "gguf": "llama.cpp"}
 

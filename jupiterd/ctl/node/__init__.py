@@ -1,1 +1,1 @@
-"""`jupiterctl node`."""
+"""`jupiterctl node`: lists, shows, approves, removes and drains machines."""

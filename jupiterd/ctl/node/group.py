@@ -1,4 +1,4 @@
-"""`jupiterctl node ...`: the machines."""
+"""`jupiterctl node ...`: the machines of the cluster."""
 
 from collections.abc import Mapping
 from shlex import quote
@@ -221,7 +221,7 @@ def resume_node(invocation: Invocation, node: str) -> None:
 
 
 def _seen_waiting(status: Mapping[str, Any], wanted: str) -> tuple[str, str, str]:
-    """Return the id, the name and the words of the newcomer that is meant."""
+    """Return the id, the name and the words of the waiting machine that `wanted` names."""
     from jupiterd.cluster.values.node_names import find_waiting
     from jupiterd.ids import NodeId
 

@@ -1,1 +1,1 @@
-"""Options that several commands share, and the values that a shell completes for them."""
+"""Options that several commands share, and the values for shell completion."""

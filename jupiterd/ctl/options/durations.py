@@ -1,6 +1,6 @@
 """Lengths of time on the command line.
 
-Owns the form `90`, `90s`, `30m`, `2h`. Doesn't know which options take one.
+Owns the formats `90`, `90s`, `30m` and `2h`. Doesn't know which options use them.
 """
 
 import re

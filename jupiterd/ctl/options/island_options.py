@@ -1,6 +1,6 @@
-"""What people say of islands where they start a training or a cycle, in the same words.
+"""The options about islands, which trainings and cycles share.
 
-Owns the options. Doesn't know what follows from them: the daemon does.
+Owns the options. Doesn't apply them: the daemon does.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ OF_ISLANDS = ("islands", *ONLY_WITH_ISLANDS)
 
 
 def island_options(command: Command) -> Command:
-    """Add the options to a command, which raises UsageError where they contradict each other.
+    """Add the options to a command, which then raises UsageError if they contradict each other.
 
-    The daemon takes them together: a cluster file may say how islands train whenever they do.
+    `--islands off` excludes the others only here: in a cluster file, the daemon accepts both.
     """
 
     @wraps(command)

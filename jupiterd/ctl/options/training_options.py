@@ -1,6 +1,6 @@
-"""What people say of a training where they start a run or a cycle, in the same words.
+"""The options about training, which training runs and cycles share.
 
-Owns the options that both have. Doesn't know what follows from them: the daemon does.
+Owns the options that both have. Doesn't apply them: the daemon does.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,25 +14,25 @@ OF_CYCLES = (
     "seq_len", "batch_size", "learning_rate", "precision", "gradient_checkpointing", "attention",
     "optimizer", "max_steps", "loss_on",
 )  # fmt: skip
-"""Options that say how a cycle's rounds are trained, by their names as parameters."""
+"""Parameter names of the options about the training of a cycle's rounds."""
 
 
 def computing_options(command: Command) -> Command:
-    """Add who trains, and how it is computed."""
+    """Add the options about the nodes and the computation of a training."""
     for option in reversed(_COMPUTING):
         command = option(command)
     return command
 
 
 def cycle_options(command: Command) -> Command:
-    """Add what people may say of a cycle's training."""
+    """Add the options about a cycle's training."""
     for option in reversed(_LENGTHS):
         command = option(command)
     return computing_options(command)
 
 
 def training_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the command for a cycle's training; options not given are left out."""
+    """Return the command's fields about a cycle's training, without options that weren't given."""
     said = {name: given[name] for name in OF_CYCLES if given.get(name) is not None}
     nodes = {} if given.get("nodes") is None else {"nodes": given["nodes"]}
     return {**({"training": said} if said else {}), **nodes}

@@ -1,8 +1,7 @@
-"""What a shell completes where a command wants the name of something: domains, nodes, models, ...
+"""The values that a shell completes for parameters: names of domains, nodes, models, ...
 
-Owns which values there are for which parameter, by the parameter's name. A daemon that doesn't
-answer at once is taken for one that knows none: somebody waits at the key. Doesn't know any
-command.
+Owns which values belong to which parameter name. If the daemon doesn't answer within
+ANSWER_TIMEOUT_S, there are no values, because the user waits at the key. Doesn't know any command.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,33 +22,33 @@ Values = Callable[[Path], Iterable[str]]
 
 
 class NameParamType(StringParamType):
-    """A text that is the name of something that there is; any other text is taken, too."""
+    """A click parameter type for names: completes known names, and accepts any text."""
 
     def __init__(self, values: Values, paths: str = "") -> None:
-        """Take what there is, given the state folder; `paths`: what else it may be, dir or file."""
+        """Store a function that returns the names; `paths`: `dir` or `file` if it may be a path."""
         self._values = values
         self._paths = paths
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
-        """Return what begins so; paths are left to the shell."""
+        """Return the names that begin with the text; the shell completes paths."""
         from click.shell_completion import CompletionItem
 
         if self._paths and incomplete[:1] in {".", "/", "~"}:
             return [CompletionItem(incomplete, type=self._paths)]
-        at = incomplete.rfind(",") + 1 if param.name == "nodes" else 0  # several may be named
+        at = incomplete.rfind(",") + 1 if param.name == "nodes" else 0  # a list of names
         invocation = ctx.find_object(Invocation) or Invocation()
         try:
             values = list(self._values(invocation.state_dir))
-        except Exception:  # noqa: BLE001 - a shell shows nothing rather than what went wrong
+        except Exception:  # noqa: BLE001 - a completion shows no errors
             values = []
         fitting = [each for each in values if each.startswith(incomplete[at:])]
         return [CompletionItem(incomplete[:at] + each) for each in dict.fromkeys(fitting)]
 
 
 def complete_values(params: Iterable[click.Parameter]) -> None:
-    """Give the parameters of a command the values that go with their names."""
+    """Set the type of a command's parameters whose names have values."""
     for param in params:
         if param.name in _OF and type(param.type) is StringParamType:
             param.type = _OF[param.name]
@@ -120,4 +119,4 @@ _OF: Mapping[str, NameParamType] = {
     "init": NameParamType(_none, "dir"),
     "source": NameParamType(_none, "dir"),
 }
-"""Name of a parameter -> what it names."""
+"""Name of a parameter -> its type."""

@@ -1,7 +1,6 @@
-"""--wait and --timeout: a command that returns once its doing is done, not only recorded.
+"""The options --wait and --timeout: the command returns when its work is done, not only recorded.
 
-Owns the two options, and the one that says what a bad end means. Doesn't know what a command waits
-for.
+Owns these two options, and --accept-worse. Doesn't know what a command waits for.
 """
 
 from collections.abc import Callable
@@ -21,14 +20,14 @@ ACCEPT_WORSE = click.option(
     is_flag=True,
     help="End with status 0, too, where weights that were given got worse.",
 )
-"""Of what waits for training: of weights that were given, and that training made worse."""
+"""For commands that wait for training: accept that given weights got worse."""
 
 UNTIL_ITS_END = "Show how it goes, until it ends."
 UNTIL_AT_REST = "Return once no machine works on it any more."
 
 
 def wait_options(what: str) -> Callable[[CommandFunction], CommandFunction]:
-    """Return what gives a command the two options; `what` says what waiting does, with its end."""
+    """Return a decorator that adds both options; `what`: the help of --wait."""
 
     def give(command: CommandFunction) -> CommandFunction:
         limit = click.option(
@@ -40,7 +39,7 @@ def wait_options(what: str) -> Callable[[CommandFunction], CommandFunction]:
 
 
 def check_wait(*, wait: bool, timeout: float | None) -> None:
-    """Raise UsageError where a limit was given to what doesn't wait."""
+    """Raise UsageError if --timeout is given without --wait."""
     if timeout is not None and not wait:
         path = click.get_current_context().command_path
         raise UsageError("--timeout needs --wait", f"{path} --help")

@@ -168,7 +168,7 @@ def notice(text: str) -> None:
 
 
 def _json(document: Mapping[str, Any], **form: Any) -> str:
-    """Return strict JSON: a daemon of another version may send infinity, which JSON doesn't have."""
+    """Return strict JSON, without the infinities that a daemon of another version may send."""
     try:
         return json.dumps(document, ensure_ascii=False, allow_nan=False, **form)
     except ValueError:

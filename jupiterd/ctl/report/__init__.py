@@ -1,1 +1,1 @@
-"""A page about one cycle, as one file that needs nothing else."""
+"""A page about one cycle, as one file without external resources."""

@@ -1,6 +1,6 @@
-"""Curves and intervals as SVG, drawn into the page.
+"""Line charts and interval charts as inline SVG.
 
-Pure. Owns where points stand, the ticks and the legend. Doesn't know what is drawn.
+Pure. Owns the scales, the ticks and the legend. Doesn't know the meaning of the values.
 """
 
 import math
@@ -12,7 +12,7 @@ from jupiterd.ctl.report.html import Html, element, joined, text
 WIDTH, HEIGHT = 720, 260
 LEFT, RIGHT, TOP, BOTTOM = 62, 16, 28, 36
 MAX_POINTS = 600
-"""A curve of more is thinned out: no screen shows more, and the file stays small."""
+"""The highest number of points of a curve: longer ones are thinned, to keep the file small."""
 
 COLOURS = 4
 _TICKS = 5
@@ -30,7 +30,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Interval:
-    """A value between two bounds, at a place on the x axis."""
+    """A value between two bounds, at one x."""
 
     x: float
     low: float
@@ -40,13 +40,13 @@ class Interval:
 
 @dataclass(frozen=True)
 class _Scale:
-    """From values to places in the drawing."""
+    """Maps values to positions in the drawing; `x` and `y`: the lowest and highest values."""
 
     x: tuple[float, float]
     y: tuple[float, float]
 
     def at(self, point: Point) -> Point:
-        """Return where a point stands."""
+        """Return the position of a point, in units of the drawing."""
         (x0, x1), (y0, y1) = self.x, self.y
         across = (point[0] - x0) / (x1 - x0)
         up = (point[1] - y0) / (y1 - y0)
@@ -57,7 +57,7 @@ class _Scale:
 
 
 def line_chart(title: str, x_name: str, series: Sequence[Series]) -> Html:
-    """Return curves over one x axis; nothing where no curve has a point."""
+    """Return a chart of curves over one x axis; empty if no curve has a finite point."""
     drawn = [Series(each.name, _thinned(_finite(each.points))) for each in series]
     drawn = [each for each in drawn if each.points]
     if not drawn:
@@ -68,7 +68,7 @@ def line_chart(title: str, x_name: str, series: Sequence[Series]) -> Html:
 
 
 def interval_chart(title: str, x_name: str, intervals: Sequence[Interval], mark: float) -> Html:
-    """Return intervals on a scale with zero and a mark, such as a margin; nothing without any."""
+    """Return a chart of intervals with lines at zero and at `mark`; empty without intervals."""
     known = [each for each in intervals if all(map(math.isfinite, (each.low, each.high)))]
     if not known:
         return Html("")
@@ -175,7 +175,7 @@ def _label(x: float, y: float, words: str, anchor: str) -> Html:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Return round numbers between two ends."""
+    """Return round numbers between two bounds, for an axis."""
     rough = (high - low) / _TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(size * power for size in (1.0, 2.0, 5.0, 10.0) if size * power >= rough)

@@ -1,6 +1,6 @@
-"""HTML as text: elements, and text of others that can't become anything but text.
+"""HTML as text: elements, and escaped untrusted text.
 
-Owns the escaping. Whatever is put into a page passes `text`, or is made by `element`.
+Owns the escaping: everything in a page is escaped by `text` or made by `element`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,13 +9,13 @@ from unicodedata import category
 
 
 class Html(str):
-    """A piece of a page; everything else is text that is escaped first."""
+    """A piece of a page that is already escaped."""
 
     __slots__ = ()
 
 
 def text(value: object) -> Html:
-    """Return what others wrote, as it is to be read: nothing in it is an element or a control."""
+    """Return an untrusted text, escaped and without control characters."""
     shown = "".join(
         char if char.isprintable() or _is_space(char) else "\ufffd" for char in str(value)
     )
@@ -27,7 +27,7 @@ def _is_space(char: str) -> bool:
 
 
 def element(name: str, *content: object, **attributes: object) -> Html:
-    """Return an element; underscores in the names of attributes stand for hyphens."""
+    """Return an element; underscores in attribute names become hyphens."""
     inner = "".join(each if isinstance(each, Html) else text(each) for each in content)
     said = "".join(
         f' {key.strip("_").replace("_", "-")}="{text(value)}"' for key, value in attributes.items()
@@ -36,12 +36,12 @@ def element(name: str, *content: object, **attributes: object) -> Html:
 
 
 def joined(parts: Iterable[object], between: str = "") -> Html:
-    """Return pieces one after the other."""
+    """Return the pieces, joined."""
     return Html(between.join(each if isinstance(each, Html) else text(each) for each in parts))
 
 
 def table(headers: Sequence[object], rows: Sequence[Sequence[object]]) -> Html:
-    """Return a table; numbers stand at the right by the style of the page."""
+    """Return a table; `None.` if there are no rows."""
     if not rows:
         return element("p", "None.", class_="nothing")
     head = element("tr", *(element("th", each) for each in headers))
@@ -51,10 +51,10 @@ def table(headers: Sequence[object], rows: Sequence[Sequence[object]]) -> Html:
 
 
 def section(title: str, *content: object) -> Html:
-    """Return a part of the page under its heading."""
+    """Return a section of the page with its heading."""
     return element("section", element("h2", title), *content)
 
 
 def folded(title: object, *content: object) -> Html:
-    """Return content that is shown once somebody clicks on its title."""
+    """Return content that a click on its title shows."""
     return element("details", element("summary", title), *content)

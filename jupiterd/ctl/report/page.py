@@ -1,7 +1,7 @@
-"""The whole page: one file, with nothing from elsewhere, that a browser shows without a network.
+"""The whole page: one file that a browser shows without a network.
 
-Owns its style sheet, for light and dark: system fonts and colours of its own. Pure: the daemon's
-document and samples come in, HTML goes out.
+Owns its style sheet, for light and dark, with system fonts. Pure: turns the daemon's document and
+samples into HTML.
 """
 
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ from jupiterd.ctl.report.html import Html, element
 from jupiterd.ctl.report.samples import Chosen
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""A browser runs and fetches nothing, whatever a text in the page may try."""
+"""The Content-Security-Policy: the browser runs no scripts and loads nothing."""
 
 
 def report_page(report: Mapping[str, Any], chosen: Chosen | None) -> str:
-    """Return the page.
+    """Return the HTML of the page.
 
     Args:
         report: the daemon's document of `cycle report`.
-        chosen: samples to look at.
+        chosen: the samples to show; None: there are none yet.
     """
     cycle, rounds = report["cycle"], report["rounds"]
     title = f"{cycle['domain']}: a report"

@@ -1,7 +1,7 @@
-"""Some samples of a round to look at: generated text next to its source, kept and dropped.
+"""The choice of a round's samples for the report: generated text with its source, kept and dropped.
 
-Owns the choice, which is the same for the same folders: those with the smallest ids, and an id is a
-hash. Doesn't know how they are shown.
+Owns the choice: the samples with the smallest ids. An id is a hash, so the choice is random and
+reproducible. Doesn't know how they are shown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,36 +16,36 @@ from jupiterd.store.sample_lookup import find_samples, read_sample, stored_drops
 
 SHOWN = 5
 LOOKED_AT = 5000
-"""The most generated samples that are read to choose some."""
+"""The highest number of generated samples that are read."""
 
 
 @dataclass(frozen=True)
 class ShownSample:
-    """One sample."""
+    """One sample, with its source and the reason if it was dropped."""
 
     sample: Sample
     parent: Sample | None
-    """What it was made of; None for a real one, or where that isn't here."""
+    """The sample that it was made from; None: it is real, or its source isn't here."""
     reason: str = ""
     """Why it was dropped; empty: it was kept."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The samples of a round."""
+    """The chosen samples of a round."""
 
     round: int
     retained: tuple[ShownSample, ...] = ()
-    """Synthetic ones."""
+    """Synthetic samples."""
     dropped: tuple[ShownSample, ...] = ()
-    """Synthetic ones."""
+    """Synthetic samples."""
     dropped_real: tuple[ShownSample, ...] = ()
     is_readable: bool = True
-    """Every folder that was named could be read."""
+    """Whether all folders could be read."""
 
 
 def choose(folders: Mapping[str, Any] | None) -> Chosen | None:
-    """Return some samples of the folders that the daemon names; None where it names none."""
+    """Return some samples of the folders that the daemon names; None: it names none."""
     if folders is None:
         return None
     retained, dropped, generated, parents = (
@@ -72,7 +72,7 @@ def choose(folders: Mapping[str, Any] | None) -> Chosen | None:
 def _retained(
     generated: Iterable[Path], retained: list[Path], places: list[Path]
 ) -> Iterator[ShownSample]:
-    """Yield made samples that stand among the kept ones."""
+    """Yield the generated samples that are also among the kept ones."""
     found = islice((sample for folder in generated for sample in stored_samples(folder)), LOOKED_AT)
     for sample in sorted(found, key=lambda sample: sample.id):
         if _find(retained, sample.id) is not None:
@@ -86,7 +86,7 @@ def _dropped(drops: Iterable[tuple[Sample, str]], places: list[Path]) -> Iterato
 
 
 def _one_of_each_reason(drops: Iterable[tuple[Sample, str]]) -> list[ShownSample]:
-    """Return the first real sample of each reason, of as many reasons as are shown."""
+    """Return the first real sample of each reason, for at most SHOWN reasons."""
     first: dict[str, ShownSample] = {}
     for sample, reason in drops:
         if sample.kind == "real":

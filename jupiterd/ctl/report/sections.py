@@ -1,6 +1,6 @@
-"""The parts of the page: what each of them says.
+"""The sections of the page.
 
-Pure. Owns the words and which figures stand where. Doesn't know where documents come from.
+Pure. Owns the texts and the choice of figures. Doesn't know where documents come from.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ NOT_KNOWN = "not known"
 
 
 def overview(report: Document) -> Html:
-    """Return the rounds in one table, and how good their models are."""
+    """Return the table of rounds, and charts of their models' scores."""
     rounds: Sequence[Document] = report["rounds"]
     rows = [
         (
@@ -79,7 +79,7 @@ def _gain_chart(rounds: Sequence[Document]) -> Html:
 
 
 def loss(report: Document) -> Html:
-    """Return the curves of training."""
+    """Return the loss curves, and the lines about each round's training."""
     points = [
         Series(
             f"round {row['round']}",
@@ -93,7 +93,7 @@ def loss(report: Document) -> Html:
 
 
 def _loss_by_step(curve: Document | None) -> Iterator[Html]:
-    """Yield the newest round's curve, and who has a part of it that isn't here."""
+    """Yield the newest round's curve, and a line about machines whose part of it is missing."""
     missing = ", ".join((curve or {}).get("missing") or ())
     drawn = Html("") if curve is None else _curve_chart(curve)
     if drawn:
@@ -114,7 +114,7 @@ def _curve_chart(curve: Document) -> Html:
 
 
 def phases(cycle: Document) -> Html:
-    """Return what each phase of each round took in, gave out and left out, and its time."""
+    """Return the table of all phases: input, output, dropped samples and time."""
     rows = [
         (
             row["round"],
@@ -135,7 +135,7 @@ def phases(cycle: Document) -> Html:
 
 
 def verdicts(rounds: Sequence[Document]) -> Html:
-    """Return each verdict in plain sentences."""
+    """Return the explanation of each verdict, the newest first."""
     parts = [_verdict(each) for each in reversed(rounds) if each["verdict"]]
     return section("Verdicts", *(parts or [element("p", "No gate has decided yet.")]))
 
@@ -153,13 +153,13 @@ def _verdict(each: Document) -> Html:
         return folded(title, element("p", "The whole verdict wasn't in reach."))
     try:
         lines = explain(document)
-    except (KeyError, TypeError, ValueError):  # of another version
+    except (KeyError, TypeError, ValueError):  # a verdict of another version
         lines = ["The verdict was written by another version of Jupiter."]
     return folded(title, element("pre", "\n".join(lines)))
 
 
 def data(rounds: Sequence[Document]) -> Html:
-    """Return what the newest round was trained on."""
+    """Return counts of the newest known round's training data."""
     known = [each for each in rounds if (each.get("data") or {}).get("contents")]
     if not known:
         return section("Data", element("p", "What the shards hold isn't in reach."))
@@ -184,7 +184,7 @@ _COUNTED = (
 
 
 def samples(chosen: Chosen | None) -> Html:
-    """Return some samples of the newest round."""
+    """Return the chosen samples of the newest round."""
     title = "Samples"
     if chosen is None:
         return section(title, element("p", "Nothing has been filtered yet."))
@@ -233,7 +233,7 @@ def _sample(shown: ShownSample) -> Html:
 
 
 def completions(rounds: Sequence[Document]) -> Html:
-    """Return what each candidate wrote when it was tried out."""
+    """Return the completions that each candidate wrote, the newest first."""
     parts = [
         folded(f"Round {each['round']}", *map(_completion, each["completions"]))
         for each in reversed(rounds)
@@ -253,7 +253,7 @@ def _completion(each: Document) -> Html:
 
 
 def events(cycle: Document) -> Html:
-    """Return the events of gangs and branches; nothing where there are none."""
+    """Return the list of the cycle's events; empty if there are none."""
     lines: Iterable[str] = (event["text"] for event in cycle.get("events") or ())
     found = [element("li", line) for line in lines]
     return section("Events", element("ul", *found)) if found else Html("")
@@ -265,15 +265,15 @@ def _said(each: Document, name: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def _is_a_model(each: Document, role: str) -> bool:
-    """Say whether the candidate was compared with a model; before there is one, bytes are counted.
+    """Return whether the candidate was compared with a model, and not with a byte model.
 
-    That count is so much worse that no other curve on its scale could be read.
+    Byte models score so much worse that the other curves couldn't be read on their scale.
     """
     return bool(((each.get("verdict_document") or {}).get("given") or {}).get(role))
 
 
 def _share(found: Document | None) -> str:
-    """Return the share of a round's bytes that is synthetic."""
+    """Return the percentage of a round's bytes that is synthetic; empty: unknown."""
     contents: Document = (found or {}).get("contents") or {}
     synthetic_bytes, whole = contents.get("synthetic_bytes"), contents.get("bytes")
     return "" if synthetic_bytes is None or not whole else f"{100 * synthetic_bytes / whole:.1f} %"
@@ -296,7 +296,7 @@ def _count(value: float | None) -> str:
 
 
 def facts(report: Document) -> Iterator[Html]:
-    """Yield the lines under the page's title."""
+    """Yield the paragraphs under the page's title."""
     cycle = report["cycle"]
     yield element("p", f"cycle {cycle['id']}, {cycle['state']}, round {cycle['round']} of "
                   f"{cycle['rounds']}; began {report['started_at']}", class_="soft")  # fmt: skip

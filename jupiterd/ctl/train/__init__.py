@@ -1,1 +1,1 @@
-"""`jupiterctl train`."""
+"""`jupiterctl train`: starts, shows, follows and stops training runs."""

@@ -1,7 +1,7 @@
-"""`--log-dir`: a link to where this machine's curves of a run appear.
+"""`--log-dir`: a symbolic link to the folder with this machine's curves of a run.
 
-Owns the link. Doesn't know what is in the folder: the daemon's workers write there, below its state
-folder alone, because no path may come from outside.
+Owns the link. Doesn't know what is in the folder: the daemon's workers write there, and only below
+the state folder, because they accept no paths from outside.
 """
 
 from pathlib import Path
@@ -12,14 +12,14 @@ from jupiterd.locations import CURVES
 
 
 class CurvesLink:
-    """A link that people want, to the curves of a run that may not have begun."""
+    """A link to the curves of a run, which may not have started yet."""
 
     def __init__(self, wanted: str, state_dir: Path) -> None:
-        """Check that it can be made.
+        """Check that the link can be made.
 
         Raises:
-            ConflictError: something else is there.
-            UsageError: the folder that it is to lie in can't be used.
+            ConflictError: something else is at its path.
+            UsageError: its parent folder can't be used.
         """
         self._link = Path(wanted).expanduser().absolute()
         self._curves = state_dir / CURVES
@@ -31,16 +31,16 @@ class CurvesLink:
             raise self._impossible(error) from error
 
     def lead_to(self, run: str) -> str:
-        """Let it lead to the curves of a run, whose folder is made where it isn't there yet.
+        """Make the link to the curves of a run, and their folder if it doesn't exist.
 
-        Islands have a folder each in that one: island-1, and so on, of those that train here.
+        Each island that trains here has a folder in it: island-1, and so on.
 
         Returns:
             A line for people.
 
         Raises:
-            ConflictError: it leads to another run's already.
-            UsageError: it can't be made there.
+            ConflictError: the link leads to another run's curves.
+            UsageError: the link can't be made.
         """
         if not is_hex(run):
             raise Bug(f"the daemon names a run that can't be one: {run!r}")

@@ -43,7 +43,7 @@ from jupiterd.path_text import path_of
 
 NOUN = "train"
 COPYING_S = 900.0
-"""How long the weights of a folder may take into the daemon's store."""
+"""Seconds to copy the weights of a folder into the daemon's store."""
 
 ENGINE_HELP = f"What to train on; {AUTO} unless given here or in cluster.yaml."
 
@@ -53,7 +53,7 @@ OF_READING = ("loss_on", "field")
 """Options that say how text is read, before it becomes a data set."""
 
 LATEST = ""
-"""What --resume without a name means."""
+"""The value of --resume without a name."""
 
 
 @click.group(cls=Group)
@@ -160,7 +160,7 @@ def start(
                 *held_out_lines(requested.get("source", {})),
             ]
 
-        tried = invocation.is_dry_run  # it shows more than the warning
+        tried = invocation.is_dry_run  # a dry run shows all held-out lines
         warned = [] if tried else nothing_held_out_lines(requested.get("source", {}))
         command = StartTraining(**requested)
         done = order(invocation.state_dir, command, timeout_s, ahead, fetches)
@@ -243,7 +243,7 @@ def stop(invocation: Invocation, run: str | None, *, wait: bool, timeout: float 
 def start_arguments(
     invocation: Invocation, given: Mapping[str, Any], fetches: Fetches
 ) -> dict[str, Any]:
-    """Return the fields of the command; raises UsageError where data or model is missing."""
+    """Return the fields of the command."""
     settings = dict(given)
     data, name = settings.pop("data", None), settings.pop("model", None)
     if data is None or name is None:
@@ -263,14 +263,14 @@ def start_arguments(
 
 
 def begun_lines(done: Mapping[str, Any]) -> list[str]:
-    """Return a run that was recorded, as people read it."""
+    """Return the lines about a run that was started."""
     started = f"training {short(str(done['train']))} started: {done['model']} on {done['name']}"
     sheet = map(str, done.get("sheet") or _batch_lines(done))
     return [started, *sheet, *layout_lines(done, HOW)]
 
 
 def _batch_lines(done: Mapping[str, Any]) -> list[str]:
-    """Return what a leader of an older version says of a run."""
+    """Return the lines about a run of a leader that sends no `sheet`, which is an older version."""
     ranks = counted(done["ranks"], "rank")
     factors = f"{done['batch_size']} x {done['gradient_accumulation_steps']}"
     length = f"{done['seq_len']:,}"
@@ -282,7 +282,7 @@ def _batch_lines(done: Mapping[str, Any]) -> list[str]:
 
 
 def status_lines(train: Mapping[str, Any] | None) -> list[str]:
-    """Return a training as people read it."""
+    """Return the lines about a training's status; None: no training was started."""
     if not train:
         return ["no training run has been started; what a cycle trains: jupiterctl cycle status"]
     ended = train.get("state") in ENDED_STATES
@@ -293,12 +293,12 @@ def status_lines(train: Mapping[str, Any] | None) -> list[str]:
 
 
 def goes_on_line(run: object) -> str:
-    """Return how a run that was stopped is gone on with."""
+    """Return a line with the command that resumes a stopped run."""
     return f"go on with it: jupiterctl train start --resume {short(str(run))}"
 
 
 def _is_path(data: str) -> bool:
-    """Return whether text is named; the data of a cycle's round is called NAME/1."""
+    """Return whether `data` names text; NAME/1 is the data of a cycle's round."""
     return path_of(data).exists() or ("/" in data and not is_round_name(data))
 
 

@@ -1,1 +1,1 @@
-"""Following work, and waiting until what was ordered has come to pass."""
+"""Follows work to its end, and waits until ordered changes have taken effect."""

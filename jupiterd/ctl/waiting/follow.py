@@ -1,7 +1,7 @@
-"""Following a cycle, a training run or a data set until it ends.
+"""Follows a cycle, a training run or a data set until it ends.
 
-Owns how long a lost daemon is waited for, and what the end means for the exit status.
-Doesn't know what the lines say (`progress_lines`).
+Owns how long to wait for a lost daemon, and the exit status at the end. Doesn't make the lines
+(`progress_lines`).
 """
 
 import asyncio
@@ -30,18 +30,18 @@ from jupiterd.errors import JupiterError, NotFoundError, TimedOutError, from_wir
 from jupiterd.ids import short
 
 GIVE_UP_AFTER_S = 60.0
-"""A daemon that is started again within this time is followed on; the cycle survives it too."""
+"""Seconds to wait for a daemon that doesn't answer, such as one that restarts."""
 
 
 MODEL_WAIT_S = 15.0
-"""How long a finished training's model may take to come to this machine."""
+"""Seconds to wait for a finished training's model to reach this machine."""
 
 STARTS = {
     CYCLE: "jupiterctl cycle start --domain python --size 1m",
     "train": "jupiterctl train start --data FOLDER --model 1m",
     "data": "jupiterctl data prepare FOLDER",
 }
-"""Noun -> the command that begins one."""
+"""Noun -> the command that starts one."""
 
 FOLLOWS = {
     CYCLE: "the work goes on; follow it with: jupiterctl cycle watch",
@@ -54,7 +54,7 @@ ENDS = {
     "train": "; jupiterctl train stop ends it",
     "data": "",
 }
-"""Noun -> the command that ends it too, where there is one."""
+"""Noun -> the text about the command that stops the work, if there is one."""
 
 SHOWS = {
     CYCLE: "jupiterctl cycle status shows how far it came; cycle resume goes on with it",
@@ -71,21 +71,21 @@ def follow(
     noun: str = CYCLE,
     answered: int | None = None,
 ) -> Mapping[str, Any]:
-    """Print how the cycle goes until it ends; return its last document.
+    """Print the progress of a cycle until it ends; return its last document.
 
     Args:
-        state_dir: of the daemon to ask.
-        cycle_id: the cycle to follow; None takes the one that the daemon shows now.
-        console: gets a line for each thing that happens, or each document with `-o jsonl`.
-        timeout_s: how long to wait; None waits for ever.
-        noun: what is followed: cycle, train or data.
-        answered: return, too, where it waits for an answer, but for the pause of this edit; None:
-            never.
+        state_dir: the daemon's state folder.
+        cycle_id: the cycle to follow; None: the one that the daemon shows now.
+        console: gets the progress lines, or each document with `-o jsonl`.
+        timeout_s: the time limit, in seconds; None: no limit.
+        noun: the kind of work: cycle, train or data.
+        answered: return also if the cycle waits for an answer, in a pause with a higher `edit`
+        than this; None: don't.
 
     Raises:
-        TimedOutError: the time is up; the cycle goes on.
+        TimedOutError: the time limit has passed; the cycle goes on.
         NotFoundError: there is no cycle to follow.
-        DaemonUnreachableError: nobody answers, or nobody came back.
+        DaemonUnreachableError: no daemon answers, or it hasn't returned within GIVE_UP_AFTER_S.
     """
 
     async def followed() -> Document:
@@ -99,17 +99,17 @@ def follow(
 
     try:
         return asyncio.run(followed())
-    except KeyboardInterrupt:  # it ends the following, and nothing else
+    except KeyboardInterrupt:  # it ends only this command, not the work
         console.notice(FOLLOWS[noun] + ENDS[noun])
         raise
 
 
 def conclude(cycle: Mapping[str, Any], console: Console, *, accepts_worse: bool = True) -> None:
-    """Print the end of a cycle, and what it dropped; raise what it failed with, if it did.
+    """Print the last lines of a cycle, and what it dropped; raise an error if it failed.
 
     Raises:
-        JupiterError: it failed, or was stopped; or weights that were given got worse, and that
-            isn't accepted.
+        JupiterError: it failed or was stopped; or given weights got worse, and `accepts_worse`
+        isn't set.
     """
     for line in heavy_drop_lines(cycle) if console.is_table else ():
         console.line(line)
@@ -136,7 +136,7 @@ def conclude(cycle: Mapping[str, Any], console: Console, *, accepts_worse: bool 
 
 
 class _Follower:
-    """One following of one cycle."""
+    """Follows one cycle, once."""
 
     def __init__(
         self,
@@ -156,12 +156,12 @@ class _Follower:
         self._finished_s = 0.0
 
     async def run(self) -> Document:
-        """Return the cycle's document once it has ended."""
+        """Follow the cycle; return its last document."""
         # The first answer decides whether there is a daemon and a cycle at all.
         document = await self._channel.status(self._noun)
         if self._cycle_id is None:
             self._cycle_id = self._id_of(document)
-        # That one and no other: a newer cycle mustn't hide the end of ours.
+        # Watch it by its id: a newer cycle mustn't hide the end of this one.
         async with aclosing(watch(self._channel, f"{self._noun}/{self._cycle_id}")) as messages:
             async for message in messages:
                 self._note_link(message)
@@ -201,7 +201,7 @@ class _Follower:
                 raise unreachable(self._channel.state_dir)
 
     def _is_over(self, cycle: Document) -> bool:
-        """Return whether nothing follows; a model that was trained elsewhere may be on its way."""
+        """Return whether following ends; a training's model gets MODEL_WAIT_S to arrive."""
         if self._answered is not None and waits(cycle):
             return bool(cycle["paused"]["edit"] > self._answered)
         if cycle.get("state") != "finished" or cycle.get("kind") != "train" or cycle.get("model"):
@@ -210,7 +210,7 @@ class _Follower:
         return time.monotonic() - self._finished_s > MODEL_WAIT_S
 
     def _followed_in(self, document: Document) -> Document:
-        """Return what is followed; the first answer may be about others as well."""
+        """Return the cycle's document in an answer; empty if there is none."""
         found: Any = document.get(self._noun)
         return found if isinstance(found, dict) else {}
 

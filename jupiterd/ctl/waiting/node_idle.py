@@ -1,6 +1,6 @@
-"""Waiting until a node does nothing any more.
+"""Waits until a node has no more work.
 
-Owns when that is so. Doesn't know why it stops: whoever drained it does.
+Owns that condition. Doesn't drain the node.
 """
 
 from pathlib import Path
@@ -11,10 +11,10 @@ from jupiterd.formats import plain
 
 
 def wait_until_idle(state_dir: Path, node: str, timeout_s: float | None) -> None:
-    """Return once none of our work runs on a node that answers.
+    """Return once a node answers and none of our work runs on it.
 
     Raises:
-        TimedOutError: it still works, or doesn't say; what it does goes on.
+        TimedOutError: it still works, or doesn't answer; its work goes on.
     """
     wait_until_done(lambda: _still_works(state_dir, node), timeout_s)
 

@@ -1,7 +1,7 @@
-"""More of a training than its status shows: loss, exchanges, checkpoints, and completions.
+"""Further views of a training: loss curve, exchanges, checkpoints and completions.
 
-Owns the options of `cycle status` and `train status` that ask for it, and the words. Doesn't know
-how anything is gathered: the daemon's documents hold it.
+Owns their options in `cycle status` and `train status`, and the texts. The daemon's documents hold
+the data.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,22 +14,22 @@ from jupiterd.formats import duration, plain, printable, size, table
 from jupiterd.ids import short
 
 VIEWS = ("curve", "outer_rounds", "checkpoints", "completions")
-"""Documents about a training, by their nouns, which are their keys, too."""
+"""Nouns of the documents about a training; each is also the document's key."""
 
 _OUTER = ("STEP", "OF STEPS", "CONTRIBUTED", "LEFT OUT", "SENT", "AFTER", "SLOWEST TRAINED")
-"""Heads of the exchanges: each comes so long after the one before, and ends a round of so many
-inner steps."""
+"""Headers of the table of exchanges between islands. OF STEPS: inner steps since the last exchange;
+AFTER: time since it."""
 
 SEATS = ("RANK", "NODE", "DEVICE", "TOKENS/S", "SHARE")
 
 MOST_POINTS = 12
-"""Rows of a curve that people read; JSON has all."""
+"""About how many rows of a curve are shown; JSON has all points."""
 
 Row = Mapping[str, Any]
 
 
 def view_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that ask for more."""
+    """Add the options that request these views."""
     for option in (
         click.option("--completions", is_flag=True, help="With what its newest model writes."),
         click.option("--checkpoints", is_flag=True, help="With its checkpoints, and who has them."),
@@ -41,10 +41,10 @@ def view_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def views_of(state_dir: Path, run: Row | None, wanted: Mapping[str, bool]) -> dict[str, Any]:
-    """Return what was asked for, by its key; nothing where there is no training.
+    """Return the requested views by their nouns; empty if there is no training.
 
     Raises:
-        JupiterError: why it can't be had.
+        JupiterError: a document can't be read.
     """
     names = [name for name in VIEWS if wanted.get(name)]
     if not run or not names:
@@ -55,12 +55,12 @@ def views_of(state_dir: Path, run: Row | None, wanted: Mapping[str, bool]) -> di
 
 
 def view_lines(views: Mapping[str, Any]) -> list[str]:
-    """Return the requested views, as people read them."""
+    """Return the lines of the requested views."""
     return [line for name, view in views.items() for line in ("", *_LINES[name](view))]
 
 
 def training_lines(run: Row) -> list[str]:
-    """Return the figures of a running training, and what each rank does; none where nobody does."""
+    """Return the readings of a running training and the table of its ranks; empty without ranks."""
     seats: Sequence[Row] = run.get("gang") or ()
     if not seats:
         return []
@@ -73,7 +73,7 @@ def training_lines(run: Row) -> list[str]:
 
 
 def _encrypted(run: Row) -> list[str]:
-    """Say whether the machines' gradients can be read on the way; nothing of one machine alone."""
+    """Return a line about the encryption between machines; empty for one machine."""
     match run.get("gang_encrypted"):
         case True:
             return ["  between the machines: encrypted"]
@@ -84,7 +84,7 @@ def _encrypted(run: Row) -> list[str]:
 
 
 def _held_out(run: Row) -> list[str]:
-    """Return the loss on held-out text; nothing where there is no such text."""
+    """Return texts about the scores on held-out text; empty if there are none."""
     loss, best = run.get("held_out_loss"), run.get("best_step")
     if loss is None:
         before = run.get("bits_per_byte_before")
@@ -110,7 +110,7 @@ def _seat(seat: Row) -> list[object]:
 
 
 def name_of(row: Row) -> str:
-    """Return what people call the machine of a row: its name, or its id from an older daemon."""
+    """Return the name of a row's machine, or its short id if an older daemon sends no name."""
     return plain(row.get("name") or short(str(row.get("node") or "")))
 
 
@@ -136,7 +136,7 @@ def _curve(view: Row) -> list[str]:
 
 
 def _last_held_out(validation: Sequence[Sequence[Any]]) -> list[str]:
-    """Return the last loss on held-out text, and the lowest; nothing where there is none."""
+    """Return a line with the last and the lowest loss on held-out text; empty if there is none."""
     if not validation:
         return []
     last, best = validation[-1], min(validation, key=lambda p: p[1])
@@ -147,7 +147,7 @@ def _last_held_out(validation: Sequence[Sequence[Any]]) -> list[str]:
 def _validation_by_step(
     steps: Sequence[int], validation: Sequence[Sequence[Any]]
 ) -> dict[int, str]:
-    """Return each shown step's loss on held-out text: the last measured since the one before."""
+    """Return shown step -> the last held-out loss measured since the shown step before it."""
     found: dict[int, str] = {}
     for point in validation:
         step = next((step for step in steps if step >= point[0]), None)
@@ -223,4 +223,4 @@ _READINGS = (
     ("tokens_per_s", "tokens/s", "{:,.0f}", 1.0),
     ("mfu", "MFU", "{:.1f} %", 100.0),
 )
-"""Key, label, form and factor."""
+"""(key, label, format, factor) of each reading."""

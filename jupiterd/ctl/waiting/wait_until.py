@@ -1,6 +1,6 @@
-"""Looking again and again until what was ordered has come to pass, or the time is up.
+"""Polls a condition until it is true or the time limit has passed.
 
-Owns the pause between looks, and the limit. Doesn't know what is waited for.
+Owns the pause between checks, and the limit. Doesn't know the condition.
 """
 
 import time
@@ -13,14 +13,14 @@ LOOK_S = 1.0
 
 
 def wait_until_done(look: Callable[[], TimedOutError | None], timeout_s: float | None) -> None:
-    """Return once a look finds nothing that is still to come.
+    """Return once `look` returns None.
 
     Args:
-        look: returns None once it is done, and until then what is said where the time is up.
-        timeout_s: how long to wait; None waits for ever.
+        look: returns None if the condition is true, else the error for the end of the time limit.
+        timeout_s: the time limit, in seconds; None: no limit.
 
     Raises:
-        TimedOutError: what the last look returned.
+        TimedOutError: the time limit has passed; it is the last error that `look` returned.
     """
     deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
     while (error := look()) is not None:
@@ -30,5 +30,5 @@ def wait_until_done(look: Callable[[], TimedOutError | None], timeout_s: float |
 
 
 def pause(seconds: float) -> None:
-    """Let so long pass; Ctrl-C ends it."""
+    """Sleep for `seconds`; Ctrl-C ends the sleep."""
     Event().wait(seconds)

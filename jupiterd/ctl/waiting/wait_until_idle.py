@@ -1,7 +1,7 @@
-"""Waiting until nobody works any more on a cycle or a training that was paused or stopped.
+"""Waits until no machine works any more on a cycle or training that was paused or stopped.
 
-Owns when that is so: the leader conducts it no longer, so that its last checkpoint is recorded, and
-no machine that is there has a worker of it. Doesn't know who has paused or stopped it.
+Owns that condition: the leader runs no phase of it, so its last checkpoint is recorded, and no
+reachable machine has a worker of it. Doesn't pause or stop anything.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,18 +16,18 @@ from jupiterd.ids import short
 
 AT_REST = ENDED_STATES | {"paused"}
 WORDS = ", and no machine works on it any more"
-"""Said behind what was ordered, where somebody has waited for it."""
+"""Appended to the text about an order if the command has waited."""
 
 Document = Mapping[str, Any]
 
 
 def wait_until_at_rest(state_dir: Path, noun: str, run: str, timeout_s: float | None) -> None:
-    """Return once nobody works on a cycle or training any more.
+    """Return once no machine works on a cycle or training any more.
 
     noun: cycle or train
 
     Raises:
-        TimedOutError: somebody still does, or doesn't say; what was ordered stands.
+        TimedOutError: a machine still works or doesn't answer; the order remains in force.
     """
 
     def look() -> TimedOutError | None:
@@ -40,12 +40,12 @@ def wait_until_at_rest(state_dir: Path, noun: str, run: str, timeout_s: float | 
 
 
 def stopped_line(*, is_at_rest: bool) -> str:
-    """Return what is said of a cycle or training that was stopped."""
+    """Return the line about a cycle or training that was stopped."""
     return f"stopped{WORDS if is_at_rest else ''}; what it has made stays"
 
 
 def _why_not(state_dir: Path, noun: str, run: str) -> str:
-    """Return why it isn't at rest yet, in words; empty once it is."""
+    """Return why it isn't at rest yet; empty: it is."""
     from jupiterd.ctl.calls import ask
 
     found: Document = ask(state_dir, f"{noun}/{run}").get(noun) or {}
@@ -61,7 +61,7 @@ def _why_not(state_dir: Path, noun: str, run: str) -> str:
 
 
 def _works(document: Document, ids: tuple[str, ...]) -> Iterator[str]:
-    """Yield which of these a machine still does, or that it doesn't answer."""
+    """Yield a text if a machine still works on one of these ids, or doesn't answer."""
     name = plain(document["node"]["name"])
     if document["processes"] is None or document["note"]:
         yield f"{name} says nothing: {plain(document['note'])}"

@@ -1,7 +1,7 @@
 """The channel to the local daemon.
 
-Owns the connection to the control socket, the time-outs of its calls, and turning what goes wrong
-into a JupiterError. Doesn't know what is in the documents, or who shows them.
+Owns the connection to the control socket, the time-outs of its calls, and the translation of gRPC
+errors into JupiterErrors. Doesn't know the content of documents, or who shows them.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
-# gRPC's core writes its own log lines to the terminal, across whatever is shown there.
+# Without this, gRPC's core writes its own log lines to the terminal.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import grpc
@@ -25,10 +25,10 @@ from jupiterd.protocol.local_query import ANSWER_TIMEOUT_S, MAX_ANSWER_BYTES, Do
 from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2
 
 EXECUTE_TIMEOUT_S = 30.0
-"""A command may have to wait for an election and for a second copy of its entry."""
+"""Seconds. A command may have to wait for an election and for a second copy of its entry."""
 
 _OPTIONS = (
-    # The usual back-off grows to two minutes: far too long for a daemon on the same machine.
+    # The default back-off grows to two minutes: far too long for a daemon on this machine.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 400),
@@ -62,18 +62,18 @@ class ControlChannel:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the channel and everything that is still called on it."""
+        """Close the channel and cancel its open calls."""
         await self._channel.close()
         self._path.__exit__(kind, error, trace)
 
     async def status(self, noun: str, timeout_s: float = ANSWER_TIMEOUT_S) -> Document:
-        """Return the daemon's document about `noun`: `status` or `cycle`.
+        """Return the daemon's document about `noun`, such as `status` or `cycle`.
 
-        For a program that has a channel open; a single request is cheaper with `answer_to`.
+        For programs that have an open channel; for a single request, `answer_to` is cheaper.
 
         Raises:
-            DaemonUnreachableError: nobody answers.
-            JupiterError: what the daemon answered instead.
+            DaemonUnreachableError: no daemon answers.
+            JupiterError: the error that the daemon answered with.
         """
         with self.translated():
             reply = await self._stub.Status(control_pb2.StatusRequest(noun=noun), timeout=timeout_s)
@@ -82,11 +82,11 @@ class ControlChannel:
     async def execute(
         self, verb: str, arguments: Mapping[str, Any], timeout_s: float = EXECUTE_TIMEOUT_S
     ) -> Document:
-        """Carry out a command such as `cycle.start`; return its result.
+        """Execute a command such as `cycle.start`; return its result.
 
         Raises:
-            DaemonUnreachableError: nobody answers.
-            JupiterError: what the daemon answered instead.
+            DaemonUnreachableError: no daemon answers.
+            JupiterError: the error that the daemon answered with.
         """
         request = control_pb2.ExecuteRequest(verb=verb, arguments_json=json.dumps(arguments))
         with self.translated():
@@ -94,7 +94,7 @@ class ControlChannel:
         return decoded(reply)
 
     def open_watch(self, noun: str) -> WatchCall:
-        """Start one watch call; `watch` makes a stream of several of them that reconnects."""
+        """Start one watch call; `watch` combines several of them into a stream that reconnects."""
         return cast("WatchCall", self._stub.Watch(control_pb2.WatchRequest(noun=noun)))
 
     def open_script(self, requests: AsyncIterable[script_pb2.ScriptRequest]) -> ScriptCall:
@@ -103,7 +103,7 @@ class ControlChannel:
 
     @contextlib.contextmanager
     def translated(self) -> Generator[None]:
-        """Turn gRPC's errors into ours."""
+        """Translate gRPC errors in the block into JupiterErrors."""
         try:
             yield
         except grpc.aio.AioRpcError as error:
@@ -123,5 +123,5 @@ class ControlChannel:
 
 
 def decoded(document: control_pb2.Document) -> Document:
-    """Return the document's JSON; an empty one counts as an empty document."""
+    """Return the document's decoded JSON; an empty text is an empty document."""
     return cast("Document", json.loads(document.json or "{}"))

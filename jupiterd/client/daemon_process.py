@@ -1,7 +1,7 @@
-"""The process of the daemon that holds a state folder, or is about to take it.
+"""The process of the daemon that has locked a state folder, or is about to.
 
-Owns finding it, from the folder's lock and from what the processes of this machine were started
-with. Doesn't know sockets, or what is said of it.
+Owns finding it by the folder's lock file and by the command lines of this machine's processes.
+Doesn't know sockets, or the messages about it.
 """
 
 import os
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 PROGRAM = "jupiterd"
 
 STARTING_S = 120.0
-"""A process that is younger, and doesn't listen yet, is starting; however busy the machine is."""
+"""Seconds: a younger process that doesn't listen yet counts as starting, also on a busy machine."""
 
 _HAVE_VALUE = frozenset({"-X", "-W", "--check-hash-based-pycs"})
-"""Options of the interpreter whose value is the next word."""
+"""Options of the Python interpreter whose value is the next word."""
 
 _is_interpreter = re.compile(r"python[\d.]*t?", re.IGNORECASE).fullmatch
 _ends_options = re.compile(r"-$|-[A-VY-Za-z]*[cm]").match
-"""What an interpreter runs in the place of a file: its input, code, or a module."""
+"""Matches options that run no file: `-` (its input), `-c` (code) and `-m` (a module)."""
 
 _OTHER_COMMANDS = frozenset({"doctor", "service", "--help", "-h", "--version"})
-"""What jupiterd is started with where it is to be no daemon."""
+"""Arguments with which jupiterd doesn't run as a daemon."""
 
 
 def running_process(state_dir: Path) -> int | None:
-    """Return the process of the daemon that holds this state folder; None where none runs.
+    """Return the process id of the daemon that has locked this state folder; None: none runs.
 
-    The folder's lock isn't tried: a daemon that starts just then would find it taken.
+    Doesn't try to take the folder's lock: a daemon that starts at that moment would find it taken.
     """
     try:
         pid = int((state_dir / LOCK).read_text(encoding="ascii"))
         os.kill(pid, 0)
     except PermissionError:
-        pass  # it is there, and somebody else's
+        pass  # the process, or the folder, is another user's
     except (OSError, ValueError, OverflowError):
         return None
     else:
@@ -52,11 +52,11 @@ def running_process(state_dir: Path) -> int | None:
 
 
 def starting_process(state_dir: Path) -> int | None:
-    """Return a process that was started with this state folder and doesn't hold it yet.
+    """Return the id of a process that was started with this state folder, if it is still starting.
 
-    It loads its libraries first, which takes seconds, on a busy machine many.
+    Such a process loads its libraries before it locks the folder, which takes seconds.
     """
-    import psutil  # only where nobody answers
+    import psutil  # only needed if no daemon answers
 
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError, ValueError):
@@ -66,8 +66,8 @@ def starting_process(state_dir: Path) -> int | None:
 
 
 def is_starting(pid: int) -> bool:
-    """Say whether a daemon that doesn't listen is so young that it can't be expected to."""
-    import psutil  # only where nobody answers
+    """Return whether a process is younger than STARTING_S, so that it may not listen yet."""
+    import psutil  # only needed if no daemon answers
 
     with suppress(psutil.Error):
         return _is_young(psutil.Process(pid))
@@ -80,7 +80,7 @@ def _is_young(process: "psutil.Process") -> bool:
 
 
 def _state_dir_of(process: "psutil.Process") -> Path | None:
-    """Return the state folder that a daemon was started with; None where it is no daemon."""
+    """Return the state folder that a daemon was started with; None: the process is no daemon."""
     words = process.cmdline()
     if not (arguments := daemon_arguments(words)) or _OTHER_COMMANDS & set(arguments[1:]):
         return None
@@ -91,17 +91,17 @@ def _state_dir_of(process: "psutil.Process") -> Path | None:
 
 
 def daemon_arguments(words: Sequence[str]) -> Sequence[str]:
-    """Return the program's name and what follows it; nothing where it is another program.
+    """Return jupiterd's part of a command line, from its name on; empty: another program.
 
     Args:
-        words: what a process was started with; an interpreter and its options may come first.
+        words: the command line of a process; it may begin with an interpreter and its options.
     """
     rest = _script(words[1:]) if words and _is_interpreter(Path(words[0]).name) else words
     return rest if rest and Path(rest[0]).name == PROGRAM else ()
 
 
 def _script(words: Sequence[str]) -> Sequence[str]:
-    """Return the file that an interpreter runs, and what follows it; nothing where it has none."""
+    """Return the file that an interpreter runs, and its arguments; empty: it runs no file."""
     place = 0
     while place < len(words) and words[place].startswith("-"):
         if _ends_options(words[place]):
@@ -119,7 +119,7 @@ def _option(arguments: Sequence[str]) -> str:
 
 
 def _is_ours(pid: int) -> bool:
-    """Say whether a process is a jupiterd: the number may be another program's by now."""
+    """Return whether a process is a jupiterd: the system may have reused its id."""
     with suppress(OSError):
         return PROGRAM.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     return sys.platform != "linux"

@@ -1,6 +1,6 @@
-"""One request for a document of the local daemon, without gRPC.
+"""One request to the local daemon for a document, without gRPC.
 
-Owns the connection and its time-out. Doesn't know which documents there are, or what they say.
+Owns the connection and its time-out. Doesn't know which documents there are, or their content.
 """
 
 import socket
@@ -22,13 +22,13 @@ _PIECE_BYTES = 1 << 18
 
 
 def answer_to(noun: str, state_dir: Path, timeout_s: float = ANSWER_TIMEOUT_S) -> Document | None:
-    """Return the daemon's document about `noun`; None where nothing listens on the question socket.
+    """Return the daemon's document about `noun`; None: nothing listens on the question socket.
 
-    Nothing does where no daemon runs, or one older than that socket.
+    That is so if no daemon runs, or one that is older than that socket.
 
     Raises:
         DaemonUnreachableError: the daemon ended before it answered.
-        JupiterError: what it answered instead, or why there was no answer.
+        JupiterError: the error that it answered with, or the reason that there was no answer.
     """
     question = question_line(noun)
     with (

@@ -1,6 +1,6 @@
-"""Errors that say why no daemon answers on a control socket, or none of use, and what to do.
+"""Errors that say why no daemon answers on a control socket, or why it failed, with hints.
 
-Owns the messages. Doesn't know channels or calls, or how a process is found (`daemon_process`).
+Owns the messages. Doesn't make calls, or find processes (`daemon_process`).
 """
 
 import os
@@ -39,7 +39,7 @@ LAUNCH_FOLDERS = (("system", Path("/Library/LaunchDaemons")), ("gui", Path("Libr
 
 
 def unreachable(state_dir: Path) -> DaemonUnreachableError:
-    """Return the error that says which socket was tried, what is wrong with it, and what to do."""
+    """Return the error with the socket that was tried, what is wrong with it, and a hint."""
     message = f"no jupiterd answers on {state_dir / CONTROL_SOCKET}: {_reason(state_dir)}"
     if (pid := running_process(state_dir)) is not None:
         is_new = is_starting(pid) and not _has_listener(state_dir)
@@ -61,17 +61,17 @@ def unreachable(state_dir: Path) -> DaemonUnreachableError:
 
 
 def check_listens(state_dir: Path) -> None:
-    """Find out, without a question, that no daemon can be there: before work that takes seconds.
+    """Check, without a request, that a daemon may be there, before work that takes seconds.
 
     Raises:
-        DaemonUnreachableError: there is no socket, or nobody listens on it.
+        DaemonUnreachableError: there is no socket, or no process listens on it.
     """
     if _reason(state_dir) in NOBODY_LISTENS:
         raise unreachable(state_dir)
 
 
 def silent(state_dir: Path) -> TimedOutError:
-    """Return the error of a daemon that takes a question and doesn't answer it in time."""
+    """Return the error for a daemon that accepts a request and doesn't answer in time."""
     message, pid = "jupiterd didn't answer in time", running_process(state_dir)
     if pid is not None and _is_halted(pid):
         return TimedOutError(
@@ -83,13 +83,13 @@ def silent(state_dir: Path) -> TimedOutError:
 
 
 def not_answering(state_dir: Path) -> JupiterError:
-    """Return the error where nothing was sent to the daemon yet, so that it may well answer."""
+    """Return the error for a caller that has sent no request, so the daemon may still answer."""
     pid = running_process(state_dir)
     return unreachable(state_dir) if pid is None or not _is_halted(pid) else silent(state_dir)
 
 
 def _is_halted(pid: int) -> bool:
-    """Say whether a process was stopped by SIGSTOP; known on Linux alone, False elsewhere."""
+    """Return whether a process was stopped by SIGSTOP; always False on systems other than Linux."""
     with suppress(OSError):
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return state.rpartition(")")[2].split()[:1] in (["T"], ["t"])
@@ -97,7 +97,7 @@ def _is_halted(pid: int) -> bool:
 
 
 def failed(state_dir: Path, reason: str) -> JupiterError:
-    """Return the error of a daemon that answers, and has met a mistake of its own."""
+    """Return the error for a daemon that answers with an internal error."""
     return JupiterError(
         f"jupiterd failed: {reason}", f"read its log: {state_dir / LOGS / DAEMON_LOG}"
     )
@@ -108,7 +108,8 @@ def start_command(
 ) -> str:
     """Return the command that starts a daemon with this state folder on this operating system.
 
-    A service that is installed is started as one; `root` is where the system's folders lie.
+    If a service is installed, the command starts it; `root`: the folder that system paths are
+    relative to.
     """
     if state_dir != default_state_dir():
         return f"jupiterd {_state_option(state_dir)}"
@@ -126,7 +127,7 @@ def _state_option(state_dir: Path) -> str:
 
 
 def _service_command(system: str, home: Path, root: Path) -> str:
-    """Return how the installed service is started; empty where there is none."""
+    """Return the command that starts the installed service; empty: there is none."""
     if system == "darwin":
         for domain, folder in LAUNCH_FOLDERS:
             base = root / folder.relative_to("/") if folder.is_absolute() else home / folder
@@ -144,7 +145,7 @@ def _service_command(system: str, home: Path, root: Path) -> str:
 
 
 def _elsewhere(unit: Path) -> str:
-    """Return the hint how to reach the machine's service, whose state folder is another one."""
+    """Return a hint about how to call the system's service, if its unit names a state folder."""
     found = re.search(rf'{STATE_DIR_VARIABLE}=([^"\n]+)', unit.read_text(errors="replace"))
     if found is None:
         return ""
@@ -173,7 +174,7 @@ def _has_listener(state_dir: Path) -> bool:
 
 
 def _answer(state_dir: Path) -> str:
-    """Say whether a socket was left behind, or its owner is too busy or another user's."""
+    """Return what happens when connecting: LEFT_BEHIND, LISTENS, or an error."""
     with SocketPath(state_dir) as path, socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(1.0)
         try:

@@ -1,6 +1,6 @@
 """A path to a socket of the daemon that the operating system accepts.
 
-Owns working around the limit on unix socket paths. Doesn't know who talks over the socket.
+Owns the workaround for the length limit of unix socket paths. Doesn't use the socket.
 """
 
 import contextlib
@@ -12,18 +12,18 @@ from urllib.parse import quote
 from jupiterd.locations import CONTROL_SOCKET
 
 MAX_PATH_BYTES = 100
-"""Linux takes 107 bytes and macOS 103; a little less, for whoever joins a suffix."""
+"""Linux accepts 107 bytes and macOS 103; this leaves room for a suffix."""
 
 SHORT_FOLDER = "/tmp"  # noqa: S108 - a private folder is made in it, because its path is short
-"""Where the folder of the link lies; TMPDIR may be as long as the path itself."""
+"""The parent of the link's folder; not TMPDIR, which may be as long as the path itself."""
 
 
 class SocketPath:
     """A path to a socket of a daemon; a context, because a long path needs a symbolic link.
 
-    Sockets refuse paths of more than about a hundred bytes, whatever the file system takes. A link
-    to the folder, in a private folder with a short name, avoids that without a change of the
-    process's working folder, which all threads share.
+    Sockets refuse paths of more than about a hundred bytes, even if the file system allows them. A
+    link to the folder, in a private folder with a short name, avoids that. Changing the process's
+    working folder would also do, but all threads share it.
     """
 
     def __init__(self, state_dir: Path, name: str = CONTROL_SOCKET) -> None:
@@ -31,10 +31,10 @@ class SocketPath:
         self._cleanup = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        """Make the link where the path needs one."""
+        """Make the link if the path is too long."""
         self.short = self.socket
         if len(bytes(self.socket)) > MAX_PATH_BYTES:
-            import tempfile  # slow to import, and seldom needed
+            import tempfile  # slow to import, and rarely needed
 
             folder = self._cleanup.enter_context(
                 tempfile.TemporaryDirectory(prefix="jupiter-", dir=SHORT_FOLDER)
@@ -50,10 +50,10 @@ class SocketPath:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Take the link away."""
+        """Remove the link."""
         self._cleanup.close()
 
     @property
     def target(self) -> str:
-        """Return the name gRPC knows the socket by; odd characters, such as spaces, are escaped."""
+        """Return the socket's gRPC target; special characters, such as spaces, are escaped."""
         return f"unix:{quote(str(self.short))}"

@@ -1,7 +1,7 @@
-"""The daemon's watch stream, made resilient: it detects silence and reconnects by itself.
+"""The daemon's watch stream, which detects silence and reconnects automatically.
 
-Owns the states of the link, the back-off, and how a delta changes a document.
-Doesn't know what the documents say, or who shows them.
+Owns the states of the link, the back-off, and how a delta changes a document. Doesn't know the
+content of documents, or who shows them.
 """
 
 import asyncio
@@ -16,14 +16,13 @@ from jupiterd.errors import DaemonUnreachableError, JupiterError, PeerUnreachabl
 from jupiterd.rpc import control_pb2
 
 STALE_AFTER_S = 3.0
-"""Seconds, three heartbeats: a daemon that sends nothing for so long is stuck or gone.
-
-After twice as long the stream is closed and opened again.
+"""Seconds, three heartbeats: a daemon that sends nothing for this long is stuck or gone.
+After twice this time the stream is closed and opened again.
 """
 
 FIRST_RETRY_S = 0.2
 LAST_RETRY_S = 1.0
-"""Seconds, the longest pause before a retry: a daemon that is back is found within two seconds."""
+"""Seconds, the longest pause before a retry: a restarted daemon is found within two seconds."""
 
 
 class Link(StrEnum):
@@ -34,7 +33,7 @@ class Link(StrEnum):
     STALE = "stale"
     """Connected, and no message for three heartbeats."""
     LOST = "lost"
-    """Not connected; another try follows."""
+    """Not connected; a retry follows."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +59,21 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class LinkChanged:
-    """The link is in another state now."""
+    """The link has changed its state."""
 
     link: Link
     reason: str = ""
     retry_in_s: float = 0.0
-    """With LOST: how long until the next try."""
+    """With LOST: seconds until the next try."""
     hint: str = ""
-    """With LOST: what to do about it, as far as that is known."""
+    """With LOST: what the user can do; may be empty."""
 
 
 WatchMessage = Snapshot | Delta | Heartbeat | LinkChanged
 
 
 def folded(document: Document, message: WatchMessage) -> Document:
-    """Return the document as it is after a message."""
+    """Return the document with a message applied to it."""
     match message:
         case Snapshot(document=whole):
             return whole
@@ -87,13 +86,13 @@ def folded(document: Document, message: WatchMessage) -> Document:
 async def watch(
     channel: ControlChannel, noun: str, *, stale_after_s: float = STALE_AFTER_S
 ) -> AsyncGenerator[WatchMessage]:
-    """Yield the daemon's messages about `noun`, for ever, over as many connections as it takes.
+    """Yield the daemon's messages about `noun`, without end, and reconnect when needed.
 
-    Lost connections are reported as LinkChanged and tried again with a growing pause; whoever
-    iterates decides when to give up.
+    A lost connection is reported as LinkChanged and retried after growing pauses; the caller
+    decides when to stop.
 
     Raises:
-        JupiterError: the daemon refuses the watch itself.
+        JupiterError: the daemon refuses the watch.
     """
     pause_s = FIRST_RETRY_S
     yield LinkChanged(Link.CONNECTING)
@@ -112,7 +111,7 @@ async def watch(
 
 
 def _ended(state_dir: Path) -> JupiterError:
-    """Return what is known of a daemon whose stream ended, or was given up."""
+    """Return the error for a stream that ended or was closed after silence."""
     from jupiterd.client.reachability import unreachable  # slow to import
 
     return unreachable(state_dir)
@@ -121,7 +120,7 @@ def _ended(state_dir: Path) -> JupiterError:
 async def _connection(
     channel: ControlChannel, noun: str, stale_after_s: float
 ) -> AsyncGenerator[WatchMessage]:
-    """Yield the messages of one connection, and what its silences mean; end when it is given up."""
+    """Yield the messages and link changes of one connection; end after a long silence."""
     call = channel.open_watch(noun)
     link = Link.CONNECTING
     try:
@@ -132,7 +131,7 @@ async def _connection(
                     silences += 1
                     if silences > 1:
                         return
-                    if link is Link.LIVE:  # one that never said a word here is no less lost
+                    if link is Link.LIVE:  # before its first message, a connection isn't live
                         link = Link.STALE
                         yield LinkChanged(Link.STALE, f"nothing heard for {stale_after_s:.0f} s")
                 event = read.result()
@@ -149,7 +148,7 @@ async def _connection(
 
 
 async def _read(channel: ControlChannel, call: WatchCall) -> control_pb2.WatchEvent | None:
-    """Return the next event, or None at the end of the stream."""
+    """Return the next event; None: the stream has ended."""
     with channel.translated():
         event = await call.read()
     return event if isinstance(event, control_pb2.WatchEvent) else None

@@ -1,1 +1,1 @@
-"""What may be wrong with a machine, looked at one thing at a time: a check reads, then judges."""
+"""Checks of what may be wrong with a machine; each check reads the facts, then judges them."""

@@ -1,7 +1,7 @@
 """Is this machine's clock about right?
 
-Owns reading whether it is synchronised, and what follows. Jupiter decides nothing by the time of
-day; certificates, logs and people do.
+Owns reading whether it is synchronised, and the finding. Jupiter makes no decisions by the time of
+day; certificates, logs and users need it.
 """
 
 import ctypes
@@ -15,18 +15,18 @@ from jupiterd.doctor.finding import Finding, fail, ok, warn
 
 CHECK: Final = "clock"
 EARLIEST_S: Final = 1_577_836_800.0
-"""2020-01-01, from when on nodes' certificates hold."""
+"""2020-01-01, when nodes' certificates become valid."""
 LATEST_S: Final = 4_102_272_000.0
-"""2099-12-30, a day before they end."""
+"""2099-12-30, a day before they expire."""
 _TIME_ERROR: Final = 5
-"""What the kernel says of a clock that nobody keeps right."""
+"""The kernel's state of a clock that isn't synchronised (TIME_ERROR of adjtimex)."""
 _TIMEX_BYTES: Final = 512
 FIX: Final = "sudo timedatectl set-ntp true (macOS: sudo sntp -sS time.apple.com)"
 
 
 @dataclass(frozen=True)
 class ClockReading:
-    """The time, and whether anybody keeps it right."""
+    """The time, and whether the clock is synchronised."""
 
     wall_s: float
     is_synchronised: bool | None
@@ -34,13 +34,13 @@ class ClockReading:
 
 
 def read(machine: ExaminedMachine) -> ClockReading:
-    """Ask the kernel; changes nothing."""
+    """Return the kernel's time and clock state; change nothing."""
     del machine
     return ClockReading(wall_s(), _is_synchronised())
 
 
 def judge(reading: ClockReading) -> Finding:
-    """Return whether the clock will do."""
+    """Return the finding about the clock."""
     if not EARLIEST_S <= reading.wall_s <= LATEST_S:
         why = "the clock is decades off: no certificate of any node is valid now"
         return fail(CHECK, why, FIX)

@@ -1,6 +1,6 @@
-"""Is there room for the state folder, and is it a good place?
+"""Is there enough space for the state folder, and is its file system suitable?
 
-Owns what to read of it and what follows. Writes nothing.
+Owns reading the facts and the finding. Writes nothing.
 """
 
 import os
@@ -18,11 +18,11 @@ from jupiterd.formats import size
 
 CHECK: Final = "disk"
 LITTLE_BYTES: Final = 10 << 30
-"""A 100m model's checkpoints and shards of a few rounds take about as much."""
+"""About what a 100m model's checkpoints and the shards of a few rounds need."""
 NETWORK_KINDS: Final = frozenset(
     {"nfs", "nfs4", "cifs", "smbfs", "smb3", "9p", "fuse.sshfs", "afpfs"}
 )
-"""Where SQLite's write-ahead log, and its locks, can't be relied on."""
+"""File systems on which SQLite's write-ahead log and locks aren't reliable."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class DiskReading:
     total_bytes: int
     kept_free_bytes: int
     kind: str = ""
-    """Of the file system; empty: unknown."""
+    """The kind of the file system; empty: unknown."""
     is_writable: bool = True
     is_private: bool = True
-    """Nobody but its owner may look in."""
+    """Only its owner may read it."""
 
 
 def read(machine: ExaminedMachine) -> DiskReading:
-    """Look at the folder, or where it would be made."""
+    """Return the facts about the folder; before it exists, about its nearest existing parent."""
     folder = _existing(machine.state_dir)
     usage = shutil.disk_usage(folder)
     mode = folder.stat().st_mode
@@ -58,7 +58,7 @@ def read(machine: ExaminedMachine) -> DiskReading:
 
 
 def judge(reading: DiskReading) -> Finding:
-    """Return the gravest of what is wrong with it."""
+    """Return the most serious finding."""
     free = f"{size(reading.free_bytes)} of {size(reading.total_bytes)} free at {reading.folder}"
     if not reading.is_writable:
         why = f"{reading.folder} can't be written by this user"
@@ -82,7 +82,7 @@ def _existing(folder: Path) -> Path:
 
 
 def _kind(folder: Path) -> str:
-    """Return the kind of the file system that holds a folder."""
+    """Return the kind of a folder's file system; empty: unknown."""
     parts = [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
     holding = [(len(at), kind) for at, kind in parts if folder.resolve().is_relative_to(at)]
     return max(holding, default=(0, ""))[1]

@@ -1,7 +1,7 @@
-"""What torch and MLX report of themselves, from a worker process of its own.
+"""What torch and MLX report about themselves, from a separate worker process.
 
-Owns starting it and reading its one line. Doesn't know what follows. A library that crashes, or
-hangs in a driver, takes nothing but that process with it.
+Owns starting the process and reading its line. Doesn't judge the report. A library that crashes or
+hangs in a driver ends only that process.
 """
 
 import json
@@ -18,17 +18,18 @@ from jupiterd.processes.environment import worker_environment
 MODULE: Final = "jupiterd.workers.engine_report"
 TIMEOUT_S: Final = 60.0
 ROOM_BYTES: Final = 2 << 30
-"""Of a GPU's memory that must be free before anything is computed there to see whether it works."""
+"""Bytes of a GPU's memory that must be free for a test computation on it."""
 
 EngineReport = Mapping[str, Any]
 
 
 def engine_report(engine: str, gpus: Sequence[str] = ()) -> EngineReport:
-    """Return what the engine says; `error` says why it doesn't, and `missing` that it isn't here.
+    """Return the engine's report; with `error` if there is none, `missing` if it isn't installed.
 
     Args:
         engine: `torch` or `mlx`.
-        gpus: UUIDs of the CUDA devices: where one is held, or has little room, nothing is computed.
+        gpus: UUIDs of the CUDA devices; if one is locked or has little free memory, there is no
+        test computation.
     """
     may_compute = all(map(_has_room, gpus))
     try:
@@ -54,7 +55,7 @@ def _has_room(uuid: str) -> bool:
 
 
 def _read(text: str) -> EngineReport | None:
-    """Return the last line, if it is an answer: libraries print what they like before it."""
+    """Return the report in the last line, if it is one; libraries may print other lines before."""
     try:
         report: object = json.loads(text.strip().rpartition("\n")[2])
     except ValueError:

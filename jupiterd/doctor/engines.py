@@ -1,6 +1,6 @@
-"""Do torch and MLX work here, and do they fit the driver below them?
+"""Do torch and MLX work here, and do they fit the driver?
 
-Owns what follows from their reports (`engine_reports`) and the driver's (`nvidia_driver`).
+Owns the findings about their reports (`engine_reports`) and the driver's (`nvidia_driver`).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ TORCH: Final = "torch"
 NCCL: Final = "nccl"
 MLX: Final = "mlx"
 OLDEST_MLX: Final = (0, 32, 1)
-"""Before it a ring hangs for ever when one of its nodes dies."""
+"""In older versions, a ring hangs forever if one of its nodes dies."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class EngineReading:
 
 
 def read(machine: ExaminedMachine) -> EngineReading:
-    """Ask the driver, then both engines at once, each in a process of its own."""
+    """Return the driver's report and both engines', each from a separate process."""
     import platform
 
     driver = read_driver(machine)
@@ -54,7 +54,7 @@ def read(machine: ExaminedMachine) -> EngineReading:
 
 
 def judge(reading: EngineReading) -> list[Finding]:
-    """Return a finding for torch, for NCCL and for MLX."""
+    """Return a finding each for torch, NCCL and MLX, and one more if no engine is installed."""
     found = [judge_torch(reading), judge_nccl(reading), judge_mlx(reading)]
     if reading.torch.get("missing") and reading.mlx.get("missing"):
         extra = "mac" if reading.system == "Darwin" else "nvidia" if reading.driver.gpus else "cpu"
@@ -64,7 +64,7 @@ def judge(reading: EngineReading) -> list[Finding]:
 
 
 def judge_torch(reading: EngineReading) -> Finding:
-    """Return whether torch works, and was built for what is here."""
+    """Return the finding about torch: whether it works and was built for this machine's GPUs."""
     torch, driver = reading.torch, reading.driver
     if torch.get("missing"):
         return not_here(TORCH, "torch isn't installed")
@@ -105,7 +105,7 @@ def _judge_devices(torch: EngineReport) -> Finding:
 
 
 def judge_nccl(reading: EngineReading) -> Finding:
-    """Return whether NCCL works: gangs of GPUs sum their gradients with it."""
+    """Return the finding about NCCL, with which gangs of GPUs sum their gradients."""
     torch = reading.torch
     if not reading.driver.gpus or not torch.get("is_usable"):
         return not_here(NCCL, "there is no GPU that torch can use")
@@ -119,7 +119,7 @@ def judge_nccl(reading: EngineReading) -> Finding:
 
 
 def judge_mlx(reading: EngineReading) -> Finding:
-    """Return whether MLX works, and uses Metal where there is some."""
+    """Return the finding about MLX: whether it works, and uses Metal if there is any."""
     mlx = reading.mlx
     is_apple = reading.system == "Darwin" and reading.machine == "arm64"
     if mlx.get("missing"):
@@ -155,7 +155,7 @@ def _again(reading: EngineReading, package: str) -> str:
 
 
 def _is_built_for(capability: list[int], architectures: list[str]) -> bool:
-    """Say whether there is code for a GPU: of its own, or an older one's that runs on it too."""
+    """Return whether there is code for a GPU: its own, or an older one's that also runs on it."""
     major, minor = capability
     for name in architectures:
         kind, _, number = name.partition("_")
@@ -164,7 +164,7 @@ def _is_built_for(capability: list[int], architectures: list[str]) -> bool:
             continue
         has_major, has_minor = int(digits[:-1] or 0), int(digits[-1])
         if kind == "compute" and (has_major, has_minor) <= (major, minor):
-            return True  # the driver makes code for newer GPUs out of it
+            return True  # PTX: the driver compiles it for newer GPUs
         if kind == "sm" and has_major == major and has_minor <= minor:
             return True
     return not architectures

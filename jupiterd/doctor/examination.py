@@ -1,7 +1,7 @@
-"""The whole examination: every check there is, one beside the other.
+"""The whole examination: all checks, run at the same time.
 
-Owns the list of checks, and that one that fails to read never hides the others. Doesn't know what
-any check looks at. Takes several seconds, and up to a minute: run it in a thread.
+Owns the list of checks, and isolates their errors, so that one failing check doesn't hide the
+others. Doesn't know what checks read. Takes seconds, at most about a minute: run it in a thread.
 """
 
 import logging
@@ -50,7 +50,7 @@ CHECKS: Final[dict[str, Check]] = {
     nvidia_driver.CHECK: lambda machine: nvidia_driver.judge(nvidia_driver.read(machine)),
     "engines": lambda machine: engines.judge(engines.read(machine)),
 }
-"""Name -> check, in the order in which they are shown."""
+"""Name -> check, in the order of the output."""
 
 
 def examine(machine: ExaminedMachine, checks: dict[str, Check] | None = None) -> list[Finding]:
@@ -64,7 +64,7 @@ def examine(machine: ExaminedMachine, checks: dict[str, Check] | None = None) ->
 def _checked(name: str, check: Check, machine: ExaminedMachine) -> list[Finding]:
     try:
         found: Any = check(machine)
-    except Exception as error:  # a check that can't look mustn't hide the others
+    except Exception as error:  # a failing check must not hide the others
         log.debug("check_failed", extra={"check": name}, exc_info=True)
         why = f"this couldn't be looked at: {type(error).__name__}: {error}"
         return [warn(name, why, "report it, with what jupiterctl --debug doctor shows")]

@@ -1,7 +1,7 @@
-"""The machine that is examined: its daemon's settings and status, as every check gets them.
+"""The machine that is examined: its daemon's settings and status, which every check gets.
 
-Owns the record, and what checks read out of a status document. Doesn't know any check, or whether a
-daemon runs.
+Owns this record, and reading a status document for checks. Doesn't know any check, or ask the
+daemon.
 """
 
 import platform
@@ -26,27 +26,27 @@ class ExaminedMachine:
 
     state_dir: Path
     port: int
-    """Where jupiterd listens for other nodes, or would; 0: wherever the system likes."""
+    """The port on which jupiterd listens for other nodes, or would; 0: the system chooses."""
     local: bool = False
-    """It uses the loopback interface only."""
+    """Whether it uses only the loopback interface."""
     interfaces: tuple[str, ...] = ()
-    """Those that it uses; empty: all."""
+    """The interfaces that it uses; empty: all."""
     status: Row | None = None
-    """What the running daemon says; None where none answers."""
+    """The status document of the running daemon; None: no daemon answers."""
     free_disk_bytes: int = 0
-    """What is to stay free on the disk of the state folder."""
+    """Bytes that must stay free on the disk of the state folder."""
     system: str = "Linux"
     """`Linux` or `Darwin`."""
 
     @property
     def members(self) -> list[Row]:
-        """Return the nodes of the cluster, without those that wait to be let in."""
+        """Return the nodes of the cluster, without those that wait for admission."""
         rows = (self.status or {}).get("nodes", [])
         return [row for row in rows if row.get("state") != "pending"]
 
     @property
     def own(self) -> Row:
-        """Return this node's row; an empty one where no daemon answers."""
+        """Return this node's row; empty: no daemon answers."""
         own = ((self.status or {}).get("node") or {}).get("id")
         return next((row for row in self.members if row.get("id") == own), {})
 
@@ -56,7 +56,7 @@ class ExaminedMachine:
         return [row for row in self.members if row is not self.own]
 
     def complains_of(self, code: str) -> bool:
-        """Say whether this code is among the daemon's health warnings."""
+        """Return whether the daemon's health entries include this code."""
         return any(line.get("code") == code for line in (self.status or {}).get("health", ()))
 
     def paths(self) -> Iterator[tuple[Row, Row]]:
@@ -69,7 +69,7 @@ class ExaminedMachine:
 
 
 def machine_of(settings: Settings, status: Row | None, port: int) -> ExaminedMachine:
-    """Return this machine; status: the daemon's document, None where no daemon answers."""
+    """Return the record of this machine; status: the daemon's document; None: no daemon answers."""
     return ExaminedMachine(
         state_dir=settings.state_dir,
         port=port,
@@ -82,5 +82,5 @@ def machine_of(settings: Settings, status: Row | None, port: int) -> ExaminedMac
 
 
 def name_of(node: Row) -> str:
-    """Return what people call a node."""
+    """Return a node's name, or its id if it has none."""
     return str(node.get("name") or node.get("id") or "a node")

@@ -1,6 +1,6 @@
-"""What a check of the doctor has found.
+"""The result of one check of the doctor.
 
-Owns the four verdicts and their form in documents. Pure. Doesn't know any check.
+Pure. Owns the four statuses and the form of findings in documents. Doesn't know any check.
 """
 
 from collections.abc import Sequence
@@ -12,31 +12,31 @@ from jupiterd.document_schema import SCHEMA
 
 
 class Status(StrEnum):
-    """How a check came out."""
+    """The result of a check."""
 
     OK = "ok"
     WARN = "warn"
-    """It works, with less than there could be; or it is unknown."""
+    """It works, but could work better; or its state is unknown."""
     FAIL = "fail"
     """Something that Jupiter needs doesn't work."""
     NOT_HERE = "not here"
-    """This machine has nothing of the kind."""
+    """The check doesn't apply to this machine."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line for the user, and what to do about it."""
+    """One line for the user, with what to do."""
 
     check: str
     """Name of the check, such as `multicast`."""
     status: Status
     why: str
-    """What was seen, and what it means."""
+    """The observation, and what it means."""
     fix: str = ""
-    """A command to run or a thing to do; empty where nothing needs doing."""
+    """A command to run or another thing to do; empty: nothing."""
 
     def to_plain(self) -> dict[str, str]:
-        """Return it for documents."""
+        """Return the fields for documents."""
         return {
             "check": self.check,
             "status": str(self.status),
@@ -46,27 +46,27 @@ class Finding:
 
 
 def ok(check: str, why: str) -> Finding:
-    """Return that all is well."""
+    """Return a finding that all is well."""
     return Finding(check, Status.OK, why)
 
 
 def warn(check: str, why: str, fix: str) -> Finding:
-    """Return that something could be better."""
+    """Return a finding that something could be better."""
     return Finding(check, Status.WARN, why, fix)
 
 
 def fail(check: str, why: str, fix: str) -> Finding:
-    """Return that something doesn't work."""
+    """Return a finding that something doesn't work."""
     return Finding(check, Status.FAIL, why, fix)
 
 
 def not_here(check: str, why: str) -> Finding:
-    """Return that there is nothing to look at."""
+    """Return a finding that the check doesn't apply."""
     return Finding(check, Status.NOT_HERE, why)
 
 
 def doctor_document(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return all findings, and how many there are of each kind."""
+    """Return the document of all findings, with the number of each status."""
     statuses = [finding.status for finding in findings]
     return {
         "schema": SCHEMA,

@@ -1,7 +1,7 @@
-"""Does this machine's firewall let other nodes in?
+"""Does this machine's firewall accept connections from other nodes?
 
-Owns what to ask of Linux and macOS, and what follows. Reads rules and never changes any: the fix is
-a command for people. Doesn't know Windows' own firewall (`wsl`).
+Owns reading the firewalls of Linux and macOS, and the finding. Never changes rules: the fix is a
+command for the user. Doesn't know Windows' own firewall (`wsl`).
 """
 
 import ipaddress
@@ -23,27 +23,27 @@ MAC_FIREWALL: Final = "/usr/libexec/ApplicationFirewall/socketfilterfw"
 UFW_SETTINGS: Final = Path("/etc/ufw/ufw.conf")
 MULTICAST_GROUP: Final = "224.0.0.251"
 GANG_PORT: Final = 40000
-"""One of those that the system chooses from, for gangs and for the port of members alone."""
+"""An example of the ports that the system chooses for gangs and for the members' port."""
 
 
 @dataclass(frozen=True)
 class FirewallReading:
-    """What the system says of its firewall."""
+    """The state of the system's firewall."""
 
     system: str
     port: int
     networks: tuple[Network, ...]
     ruleset: CommandOutput = NOT_RUN
-    """Of `nft --json list ruleset`; it needs root."""
+    """The output of `nft --json list ruleset`, which needs root."""
     ufw: str = ""
-    """Its settings, which everybody may read; empty where it isn't installed."""
+    """ufw's settings, which every user may read; empty: ufw isn't installed."""
     firewalld: CommandOutput = NOT_RUN
-    """Of `firewall-cmd --state`."""
+    """The output of `firewall-cmd --state`."""
     mac: CommandOutput = NOT_RUN
 
 
 def read(machine: ExaminedMachine) -> FirewallReading:
-    """Ask the tools that there are."""
+    """Return what the installed tools report."""
     found = tuple(networks(machine.interfaces)) if not machine.local else ()
     if machine.system == "Darwin":
         mac = run_command(MAC_FIREWALL, "--getglobalstate")
@@ -59,7 +59,7 @@ def read(machine: ExaminedMachine) -> FirewallReading:
 
 
 def judge(reading: FirewallReading) -> Finding:
-    """Return whether other nodes get through, as far as the rules can be read."""
+    """Return the finding, as far as the rules can be read."""
     if not reading.networks:
         return not_here(CHECK, "this daemon speaks to no other machine")
     if reading.system == "Darwin":
@@ -108,7 +108,7 @@ def _judge_tools(reading: FirewallReading) -> Finding:
 
 
 def _needed(port: int) -> list[tuple[str, str, int]]:
-    """Return (what it is, protocol, port) of what must come in."""
+    """Return (description, protocol, port) of the traffic that must be accepted."""
     daemon = [(f"TCP port {port} (jupiterd)", "tcp", port)] if port else []
     return [
         *daemon,
@@ -131,7 +131,7 @@ def _worst(reading: FirewallReading, protocol: str, port: int) -> PacketOutcome:
         )
         for network in reading.networks
     ]
-    # One network that lets everybody in is enough to work.
+    # Accepting on one network is enough.
     for best in (PacketOutcome.ACCEPTED, PacketOutcome.UNSURE):
         if best in outcomes:
             return best
@@ -139,7 +139,7 @@ def _worst(reading: FirewallReading, protocol: str, port: int) -> PacketOutcome:
 
 
 def _neighbour(network: Network) -> str:
-    """Return an address of the same network: the first that isn't ours."""
+    """Return another address in the network: the first that isn't ours."""
     hosts = ipaddress.ip_network(network.subnet).hosts()
     return next((str(host) for host in hosts if str(host) != network.address), network.address)
 
@@ -156,7 +156,7 @@ def _fix(reading: FirewallReading) -> str:
 
 
 def _dropping_chain(ruleset_json: str) -> tuple[str, str]:
-    """Return (family and table, chain) into which a rule would go."""
+    """Return (family and table, chain) of the input chain for a new rule; a dropping one first."""
     try:
         objects: list[Any] = json.loads(ruleset_json)["nftables"]
     except (ValueError, KeyError):

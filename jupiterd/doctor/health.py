@@ -1,6 +1,6 @@
-"""What the running daemon itself complains of, each with its fix.
+"""The health entries of the running daemon, as findings.
 
-Owns turning its health entries into findings. Pure. Doesn't know why it says so.
+Pure. Owns the conversion. Doesn't know the causes.
 """
 
 from collections.abc import Callable
@@ -22,9 +22,9 @@ _STATUSES: Final = {
 
 
 def judge(machine: ExaminedMachine, no_answer: Callable[[], JupiterError]) -> list[Finding]:
-    """Return that it runs, and a finding for each thing that it complains of.
+    """Return a finding that the daemon runs, and one for each of its health entries.
 
-    no_answer: returns why it doesn't answer, where it doesn't
+    no_answer: returns the error for a daemon that doesn't answer
     """
     if machine.status is None:
         error = no_answer()

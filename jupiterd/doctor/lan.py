@@ -1,6 +1,6 @@
 """The networks that this machine is in.
 
-Owns asking the operating system for them. Doesn't know what is done about them.
+Owns reading them from the operating system. Doesn't judge them.
 """
 
 import ipaddress
@@ -22,11 +22,11 @@ class Network:
     interface: str
     kind: InterfaceKind
     address: str
-    """This machine's, in it."""
+    """This machine's address in it."""
     subnet: str
     """Such as `192.168.1.0/24`."""
     mbit_per_s: int = 0
-    """As the interface has agreed with its other end; 0 where it doesn't say."""
+    """The negotiated speed of the interface; 0: unknown."""
 
 
 def networks(interfaces: tuple[str, ...] = ()) -> list[Network]:

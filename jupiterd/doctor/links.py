@@ -1,7 +1,7 @@
 """Are the paths to other machines as fast as they should be?
 
-Owns what may be expected of each kind, and comparing. Doesn't measure how much a path carries:
-`jupiterctl check links` does, and the daemon remembers it for an hour.
+Owns the expected speed of each kind, and the comparison. Doesn't measure bandwidth: `jupiterctl
+check links` does, and the daemon remembers the result for CARRIES_S.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from jupiterd.doctor.lan import Network, networks
 
 CHECK: Final = "links"
 LEAST_MBIT_PER_S: Final = {InterfaceKind.THUNDERBOLT: 5000.0, InterfaceKind.ETHERNET: 600.0}
-"""Of a path of that kind, unless its interface says what it has agreed on."""
+"""The expected speed of a path of that kind, if its interface reports no negotiated speed."""
 SHARE: Final = 0.6
-"""Of what an interface has agreed on that should arrive."""
+"""The share of an interface's negotiated speed that is expected."""
 MOST_RTT_MS: Final = {InterfaceKind.THUNDERBOLT: 5.0, InterfaceKind.ETHERNET: 5.0}
 MOST_LOSS: Final = 0.05
 GIGABIT: Final = 1000
@@ -28,17 +28,17 @@ _KINDS: Final = {kind.label: kind for kind in InterfaceKind}
 
 @dataclass(frozen=True)
 class LinkReading:
-    """The paths as the daemon knows them, and what our interfaces have agreed on."""
+    """The paths that the daemon knows, and the negotiated speeds of our interfaces."""
 
     paths: tuple[tuple[str, Row], ...]
-    """(name of the node, path), the paths of each node together."""
+    """(name of the node, path); the paths of a node are consecutive."""
     agreed: dict[str, int]
-    """Interface -> Mbit/s; without those that don't say."""
+    """Interface -> Mbit/s, without interfaces that don't report it."""
     wired: tuple[Network, ...] = ()
 
 
 def read(machine: ExaminedMachine) -> LinkReading:
-    """Take the paths from the status document."""
+    """Return the paths of the status document, and the speeds of the interfaces."""
     found = networks(machine.interfaces) if not machine.local else []
     agreed = {network.interface: network.mbit_per_s for network in found if network.mbit_per_s}
     paths = tuple((name_of(node), path) for node, path in machine.paths())
@@ -47,7 +47,7 @@ def read(machine: ExaminedMachine) -> LinkReading:
 
 
 def judge(reading: LinkReading) -> list[Finding]:
-    """Return what is slower than it should be."""
+    """Return a finding for each slow port and path; if there is none, a summary."""
     found = [_slow_port(network) for network in reading.wired if 0 < network.mbit_per_s < GIGABIT]
     active = [(name, path) for name, path in reading.paths if path.get("active")]
     for name, path in active:
@@ -94,7 +94,7 @@ def _least(kind: InterfaceKind, path: Row, reading: LinkReading) -> float:
 
 
 def _better(name: str, path: Row, kind: InterfaceKind, reading: LinkReading) -> Any:  # noqa: ANN401
-    """Return a path of a better kind that answers, to the same node."""
+    """Return a path of a better kind that answers, to the same node; None: there is none."""
     others = [other for node, other in reading.paths if node == name and other is not path]
     better = [
         other

@@ -1,7 +1,7 @@
-"""May this process speak to the local network at all? macOS asks people, program by program.
+"""May this process use the local network? macOS asks the user, for each program.
 
-Owns the try and what follows. From macOS 15 on, a program that may not gets `No route to host` for
-machines of the same network alone; daemons of launchd and root are exempt (Apple's TN3179).
+Owns the test and the finding. From macOS 15 on, a program without the permission gets `No route to
+host` only for machines of the local network; launchd daemons and root are exempt (Apple's TN3179).
 """
 
 import errno
@@ -23,15 +23,15 @@ FIX: Final = (
 
 @dataclass(frozen=True)
 class LocalNetworkReading:
-    """What became of a packet sent to the local network, on each interface."""
+    """The result of sending a packet to the local network, on each interface."""
 
     system: str
     errnos: tuple[int, ...] = ()
-    """One for each network; 0 where it was sent."""
+    """One error number for each network; 0: the packet was sent."""
 
 
 def read(machine: ExaminedMachine) -> LocalNetworkReading:
-    """Send one empty packet to the multicast group on each network; on macOS alone."""
+    """Send an empty packet to the multicast group on each network, on macOS only."""
     if machine.system != "Darwin" or machine.local:
         return LocalNetworkReading(machine.system)
     found = networks(machine.interfaces)
@@ -39,7 +39,7 @@ def read(machine: ExaminedMachine) -> LocalNetworkReading:
 
 
 def judge(reading: LocalNetworkReading) -> Finding:
-    """Return whether macOS lets this process through."""
+    """Return the finding about the permission."""
     if reading.system != "Darwin":
         return not_here(CHECK, "only macOS asks for this permission")
     if errno.EHOSTUNREACH in reading.errnos:

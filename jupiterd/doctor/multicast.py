@@ -1,6 +1,6 @@
-"""Can daemons find each other by multicast? Sent and received on every interface, for real.
+"""Can daemons find each other by multicast? Sends and receives packets on every interface.
 
-Owns what follows from the readings (`net.multicast_probe` makes them).
+Owns the findings about the readings (`net.multicast_probe` makes them).
 """
 
 import errno
@@ -22,17 +22,17 @@ NAME_A_NODE = "name a machine where multicast doesn't reach: jupiterd --peer HOS
 
 @dataclass(frozen=True)
 class Readings:
-    """What was heard on each interface, over IPv4 and IPv6."""
+    """The probes of each interface, over IPv4 and IPv6."""
 
     tried: tuple[MulticastReading, ...]
     expects_others: bool = False
-    """Other machines of the cluster are alive: their daemons should be heard."""
+    """Whether other machines of the cluster are alive, so that their daemons should be heard."""
     missing: str = ""
-    """Which interfaces were asked for and aren't there, in words."""
+    """A text about requested interfaces that don't exist; empty: there are none."""
 
 
 def read(machine: ExaminedMachine) -> Readings:
-    """Ask on every interface at once; takes two seconds."""
+    """Probe all interfaces at the same time, for two seconds; return the readings."""
     targets = _targets(machine)
     own = _own_addresses()
     alive = [node for node in machine.others if node.get("state") == "alive"]
@@ -78,7 +78,7 @@ def _judge_one(reading: MulticastReading, found: Readings) -> Finding:
 
 
 def _unsent(reading: MulticastReading, where: str) -> Finding:
-    if ":" in reading.address:  # IPv4 is enough
+    if ":" in reading.address:  # only a warning: IPv4 is enough
         why = f"{where}: multicast can't be sent ({_name(reading.errno)})"
         return warn(CHECK, why, "nothing needs doing as long as IPv4 works")
     if reading.errno == errno.EADDRINUSE:
@@ -96,7 +96,7 @@ def _name(number: int) -> str:
 
 
 def _targets(machine: ExaminedMachine) -> list[tuple[str, str]]:
-    """Return an (interface, address) for each family on each interface worth trying."""
+    """Return (interface, address) for each address family on each physical interface."""
     if machine.local:
         return [(interface_of(LOOPBACK), LOOPBACK)]
     found: dict[tuple[str, bool], str] = {}
@@ -110,11 +110,11 @@ def _targets(machine: ExaminedMachine) -> list[tuple[str, str]]:
 
 
 def _own_addresses() -> frozenset[str]:
-    """Return where this machine hears itself: its own daemon answers, too."""
+    """Return this machine's addresses: answers from them come from its own daemon."""
     return frozenset({LOOPBACK, *(without_scope(host) for _, host in addresses_by_interface())})
 
 
 def _is_here(node: Row, own: frozenset[str]) -> bool:
-    """Say whether a node runs on this very machine: it can't be heard as another one."""
+    """Return whether a node runs on this machine, so that it can't be heard as another one."""
     hosts = {without_scope(host_in(str(text))) for text in node.get("addresses") or ()}
     return bool(hosts & own)

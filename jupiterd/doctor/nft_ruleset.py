@@ -1,7 +1,7 @@
-"""What a Linux packet filter does with one new connection, by `nft --json list ruleset`.
+"""What a Linux packet filter does with one new connection, according to `nft --json list ruleset`.
 
-Owns walking through the rules. Pure. Doesn't know which packets matter, or who asks. What a rule
-demands that isn't understood here (an extension of iptables, a set) makes the answer unsure.
+Pure. Owns the evaluation of the rules. Doesn't know which packets matter. A condition that it
+doesn't understand (an iptables extension, a named set) makes the result unsure.
 """
 
 import ipaddress
@@ -14,7 +14,7 @@ from typing import Any, cast
 from jupiterd.address_ranges import is_multicast
 
 MAX_DEPTH = 8
-"""Of chains that send packets to each other."""
+"""The highest number of nested jumps between chains."""
 
 _RETURN = "return"
 
@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 
 
 class PacketOutcome(StrEnum):
-    """What becomes of a packet."""
+    """The fate of a packet."""
 
     ACCEPTED = "accepted"
     DROPPED = "dropped"
@@ -31,7 +31,7 @@ class PacketOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class Packet:
-    """The first packet of a connection from another machine of the same network."""
+    """The first packet of a connection from another machine in the same network."""
 
     protocol: str
     """`tcp` or `udp`."""
@@ -40,24 +40,24 @@ class Packet:
     source: str
     """An IPv4 address."""
     destination: str
-    """Another one: this machine's, or a group's."""
+    """An IPv4 address: this machine's, or a multicast group's."""
 
     @property
     def kind(self) -> str:
-        """Return what rules call such a packet."""
+        """Return the packet's type in rules: `multicast` or `unicast`."""
         return "multicast" if is_multicast(self.destination) else "unicast"
 
 
 @dataclass
 class _Walk:
-    """The walk of one packet through the chains of one table."""
+    """The evaluation of one packet by the chains of one table."""
 
     packet: Packet
     rules: Mapping[str, Sequence[Sequence[Any]]]
     is_unsure: bool = field(default=False)
 
     def through(self, chain: str, depth: int = 0) -> str:
-        """Return `accept`, `drop`, or an empty string where the chain doesn't decide."""
+        """Return `accept`, `drop`, or an empty text if the chain doesn't decide."""
         for expressions in self.rules.get(chain, ()):
             fits = _fits(expressions, self.packet)
             if fits is None:
@@ -85,7 +85,7 @@ class _Walk:
 
 
 def outcome(ruleset_json: str, packet: Packet) -> PacketOutcome:
-    """Return what becomes of a packet that comes in; raises ValueError where it is no ruleset."""
+    """Return the outcome of an incoming packet; raise ValueError or KeyError for another text."""
     objects = json.loads(ruleset_json)["nftables"]
     unsure = False
     for chain, rules in _input_chains(objects):
@@ -100,7 +100,7 @@ def outcome(ruleset_json: str, packet: Packet) -> PacketOutcome:
 def _input_chains(
     objects: Sequence[Row],
 ) -> Iterator[tuple[Row, Mapping[str, Sequence[Sequence[Any]]]]]:
-    """Yield each chain that incoming IPv4 packets pass, with the rules of its table by chain."""
+    """Yield each input chain for IPv4 packets, with its table's rules: chain -> expressions."""
     chains = [row["chain"] for row in objects if "chain" in row]
     rules = [row["rule"] for row in objects if "rule" in row]
     for chain in chains:
@@ -115,7 +115,7 @@ def _input_chains(
 
 
 def _fits(expressions: Sequence[Any], packet: Packet) -> bool | None:
-    """Say whether a rule is about the packet; None: unknown."""
+    """Return whether a rule's conditions match the packet; None: unknown."""
     answers = [_matches(expression, packet) for expression in expressions]
     if False in answers:
         return False
@@ -128,7 +128,7 @@ def _decides(expression: object) -> bool:
 
 
 def _chosen(key: object, rows: list[Any], packet: Packet) -> list[Any]:
-    """Return the verdict that a map has for the packet, as expressions; none where it has none."""
+    """Return a map's verdict for the packet, as a list of expressions; empty: it has none."""
     value = _value(key, packet) or ""
     return [verdict for element, verdict in rows if _among(value, element)][:1]
 
@@ -150,7 +150,7 @@ def _matches(expression: object, packet: Packet) -> bool | None:
 
 
 def _value(left: object, packet: Packet) -> str | None:
-    """Return what the packet has in the place that a rule looks at; None: it isn't known."""
+    """Return the packet's value of the field that a rule compares; None: unknown."""
     match left:
         case {"payload": {"protocol": str(protocol), "field": str(name)}}:
             if protocol in {"tcp", "udp", "ip6", "icmp", "icmpv6"} - {packet.protocol}:
@@ -166,7 +166,7 @@ def _value(left: object, packet: Packet) -> str | None:
 
 
 def _known(packet: Packet) -> Mapping[tuple[str, str], str]:
-    """Return all that is known of a packet, by where rules look for it."""
+    """Return (layer, field) -> value for a packet."""
     return {
         ("transport", "dport"): str(packet.port),
         ("ip", "saddr"): packet.source,
@@ -183,7 +183,7 @@ def _known(packet: Packet) -> Mapping[tuple[str, str], str]:
 
 
 def _among(value: str, right: object) -> bool | None:
-    """Say whether a value is what a rule names; None: unknown."""
+    """Return whether a value matches a rule's right side; None: unknown."""
     match right:
         case {"set": list(items)} | [*items]:
             answers = [_among(value, item) for item in items]
@@ -199,7 +199,7 @@ def _among(value: str, right: object) -> bool | None:
 
 
 def _is_word(value: str, word: str) -> bool | None:
-    """Say whether a value is that word; None where the word is the name of a set."""
+    """Return whether a value matches a word, with * at its end; None: it names a set."""
     if word.startswith("@"):
         return None
     return value.startswith(word[:-1]) if word.endswith("*") else value == word

@@ -1,6 +1,6 @@
-"""Does the NVIDIA driver work, and does it match itself?
+"""Does the NVIDIA driver work, and do its kernel module and library match?
 
-Owns reading what the kernel and the driver's library say, and what follows. Doesn't know torch.
+Owns reading the kernel's and the driver library's state, and the finding. Doesn't know torch.
 """
 
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ WSL_LIBRARY: Final = Path("/usr/lib/wsl/lib/libnvidia-ml.so.1")
 
 @dataclass(frozen=True)
 class DriverReading:
-    """The cards on the bus, the kernel's module, and what NVML says."""
+    """The cards on the bus, the kernel module, and NVML's answers."""
 
     cards: int = 0
-    """Of NVIDIA's on the PCI bus; -1: the bus can't be looked at."""
+    """NVIDIA cards on the PCI bus; -1: the bus can't be read."""
     has_module: bool = False
     driver: str = ""
-    """Its version by NVML; empty where NVML doesn't answer."""
+    """The driver's version; empty: NVML doesn't answer."""
     cuda: str = ""
-    """The newest CUDA that this driver knows."""
+    """The newest CUDA version that this driver supports."""
     gpus: tuple[str, ...] = ()
     uuids: tuple[str, ...] = ()
     error: str = ""
-    """Why NVML doesn't answer."""
+    """Why NVML doesn't answer; empty: it does."""
 
 
 def read(machine: ExaminedMachine) -> DriverReading:
-    """Look at the bus and ask the driver's library."""
+    """Return the state of the bus and of the driver's library."""
     if machine.system != "Linux":
         return DriverReading()
     cards, has_module = _cards(), KERNEL_MODULE.exists() or WSL_LIBRARY.exists()
@@ -55,7 +55,7 @@ def read(machine: ExaminedMachine) -> DriverReading:
 
 
 def judge(reading: DriverReading) -> Finding:
-    """Return whether the driver works."""
+    """Return the finding about the driver."""
     if reading.driver and reading.gpus:
         listed = ", ".join(reading.gpus)
         return ok(CHECK, f"driver {reading.driver} (CUDA {reading.cuda}), {listed}")

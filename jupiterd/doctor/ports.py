@@ -1,6 +1,6 @@
-"""Is the TCP port ours, and do the other nodes answer at theirs?
+"""Can jupiterd use its TCP port, and do the other nodes answer at theirs?
 
-Owns trying both, and what follows. Doesn't know TLS: a connection that is made is closed again.
+Owns testing both, and the findings. Doesn't use TLS: it closes each connection at once.
 """
 
 import errno
@@ -18,12 +18,12 @@ from jupiterd.ports import Address
 CHECK: Final = "ports"
 TIMEOUT_S: Final = 2.0
 MAX_TRIED: Final = 4
-"""Addresses of one node: one that answers is enough."""
+"""The highest number of tried addresses of one node; one that answers is enough."""
 
 
 @dataclass(frozen=True)
 class Try:
-    """One node, and what became of connecting to it."""
+    """One node, and the result of connecting to it."""
 
     name: str
     address: str
@@ -33,19 +33,19 @@ class Try:
 
 @dataclass(frozen=True)
 class PortReading:
-    """Our port, and everybody else's."""
+    """The state of our port, and of the other nodes' ports."""
 
     port: int
     is_running: bool
     errno: int
-    """Of binding the port where no daemon runs, else of connecting to it; 0: as it should be."""
+    """The error of connecting to our port, or of binding it if no daemon runs; 0: none."""
     others: tuple[Try, ...] = ()
     is_own_link_out: bool = False
-    """The daemon says that no other is reached because of this machine's own link."""
+    """Whether the daemon reports that this machine's own network link is down."""
 
 
 def read(machine: ExaminedMachine) -> PortReading:
-    """Try the port, and the other nodes' addresses, the one in use first."""
+    """Return the results of testing our port and the other nodes' addresses."""
     is_running = machine.status is not None
     with ThreadPoolExecutor(8) as pool:
         others = tuple(pool.map(_try_node, machine.others))
@@ -55,7 +55,7 @@ def read(machine: ExaminedMachine) -> PortReading:
 
 
 def judge(reading: PortReading) -> list[Finding]:
-    """Return a finding for our port, and one for each node that doesn't answer."""
+    """Return a finding for our port, and one for each silent node, or one about all nodes."""
     silent = [_judge_other(seen) for seen in reading.others if seen.errno]
     answering = len(reading.others) - len(silent)
     if reading.others and not silent:
@@ -116,7 +116,7 @@ def _judge_other(seen: Try) -> Finding:
 
 
 def _try_node(node: Row) -> Try:
-    """Return how a node's addresses do: the first that answers, or the first that doesn't."""
+    """Return the result of the first address that answers; else that of the first address."""
     addresses: Sequence[str] = node.get("addresses") or ()
     tried: list[Try] = []
     for text in list(addresses)[:MAX_TRIED]:
@@ -137,7 +137,7 @@ def _connected(address: Address) -> int:
 
 
 def _bound(port: int) -> int:
-    """Return why the port can't be listened on; it is let go at once."""
+    """Return the error of listening on the port, 0: none; the port is released at once."""
     try:
         with socket.create_server(("", port)):
             return 0

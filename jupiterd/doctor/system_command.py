@@ -1,6 +1,7 @@
-"""Running one read-only command of the operating system, within a time limit.
+"""Runs one read-only command of the operating system, within a time limit.
 
-Owns that. Doesn't know what the answer means. Nothing is ever changed by what is run here.
+Owns the process and its environment. Doesn't interpret the output. Callers run only commands that
+change nothing.
 """
 
 import os
@@ -11,22 +12,22 @@ from typing import Final
 
 TIMEOUT_S: Final = 5.0
 SYSTEM_FOLDERS: Final = ("/usr/sbin", "/sbin", "/usr/local/sbin")
-"""Where commands lie that a user's PATH often lacks."""
+"""Folders of system commands that a user's PATH often lacks."""
 
 
 @dataclass(frozen=True)
 class CommandOutput:
-    """What a command wrote, and how it ended."""
+    """The output and the exit status of a command."""
 
     exit_code: int | None
-    """None: there is no such command, or it didn't end in time."""
+    """None: there is no such command, or it hasn't ended in time."""
     text: str = ""
-    """Of its standard output."""
+    """The standard output."""
     errors: str = ""
 
     @property
     def has_succeeded(self) -> bool:
-        """Say whether it ended with 0."""
+        """Return whether the exit status is 0."""
         return self.exit_code == 0
 
 
@@ -34,7 +35,7 @@ NOT_RUN: Final = CommandOutput(None)
 
 
 def run_command(*command: str) -> CommandOutput:
-    """Run a command and return its output; never fails."""
+    """Run a command and return its output; raise no error if it fails or doesn't exist."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS])
     try:
         done = subprocess.run(

@@ -1,6 +1,6 @@
-"""Do all machines run the same?
+"""Do all machines run the same versions?
 
-Owns comparing the versions that nodes report. Pure. Doesn't know how they are sent.
+Pure. Owns comparing the versions that nodes report. Doesn't know how they are sent.
 """
 
 from typing import Any, Final
@@ -14,7 +14,7 @@ PROGRAM: Final = "jupiterd"
 
 
 def judge(machine: ExaminedMachine) -> list[Finding]:
-    """Return a finding for each node that runs something else than this one."""
+    """Return a finding for each difference between another node's versions and ours."""
     own = _versions_of(machine.own)
     others = [node for node in machine.others if _versions_of(node)]
     if not own or not others:
@@ -66,7 +66,7 @@ def _versions_of(node: Any) -> dict[str, str]:  # noqa: ANN401 - a row
 
 
 def _release(version: str) -> str:
-    """Return a version without its build: `2.13.0+cpu` trains beside `2.13.0+cu130`."""
+    """Return a version without its build: `2.13.0+cpu` can train together with `2.13.0+cu130`."""
     return version.partition("+")[0]
 
 

@@ -1,6 +1,6 @@
-"""Is this Linux inside Windows, and can other machines reach it there?
+"""Is this Linux in WSL, and can other machines reach it?
 
-Owns what to read and what follows. Doesn't know Windows beyond its network modes.
+Owns reading the facts and the finding. Doesn't know Windows beyond WSL's network modes.
 """
 
 import re
@@ -15,7 +15,7 @@ from jupiterd.doctor.system_command import run_command
 CHECK: Final = "wsl"
 KERNEL: Final = Path("/proc/sys/kernel/osrelease")
 GANG_PORTS: Final = "32768-60999"
-"""Those that Linux chooses from, where the ranks of a gang meet."""
+"""The range from which Linux chooses ports for the ranks of a gang."""
 SYSTEMD: Final = Path("/run/systemd/system")
 MIRRORED: Final = (
     "write networkingMode=mirrored below [wsl2] in %UserProfile%\\.wslconfig (Windows 11 22H2 or "
@@ -25,17 +25,17 @@ MIRRORED: Final = (
 
 @dataclass(frozen=True)
 class WslReading:
-    """What the kernel and WSL say."""
+    """What the kernel and WSL report."""
 
     kernel: str = ""
     mode: str = ""
-    """Of the network, as `wslinfo` has it; empty where it doesn't say."""
+    """The network mode that `wslinfo` reports; empty: unknown."""
     has_systemd: bool = True
     port: int = 0
 
 
 def read(machine: ExaminedMachine) -> WslReading:
-    """Look at the kernel's name, and ask WSL where it is one."""
+    """Return the kernel's name, and WSL's state if it is one of WSL's."""
     try:
         kernel = KERNEL.read_text(encoding="utf-8").strip()
     except OSError:
@@ -47,12 +47,12 @@ def read(machine: ExaminedMachine) -> WslReading:
 
 
 def is_wsl(kernel: str) -> bool:
-    """Say whether a kernel's name is that of one of Microsoft's."""
+    """Return whether a kernel's name is one of WSL's."""
     return "microsoft" in kernel.lower()
 
 
 def judge(reading: WslReading) -> Finding:
-    """Return whether other machines can get in."""
+    """Return the finding: whether other machines can connect."""
     if not is_wsl(reading.kernel):
         return not_here(CHECK, "this isn't WSL")
     if not re.search(r"microsoft-standard|WSL2", reading.kernel):

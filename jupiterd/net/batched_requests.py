@@ -32,7 +32,7 @@ async def once_invited(requests: Requests, call: "asyncio.Future[Call]") -> Asyn
     """Yield the requests once the server accepts the call; yield nothing if it refuses."""
     response = await call
     if not any(key == _SIGN for key, _ in await response.initial_metadata() or ()):
-        await response.code()  # what is sent to a call that has ended would hide how
+        await response.code()  # sending on an ended call would hide its status
     elif isinstance(requests, AsyncIterable):
         async for request in requests:
             yield request

@@ -199,7 +199,7 @@ class CallGuard(grpc.aio.ServerInterceptor):
         except grpc.aio.BaseError:
             raise  # the call has ended
         except Exception:
-            # Our own fault; whoever has found it out may not fill the log with it.
+            # A fault in Jupiter: log it at a limited rate, so that a caller can't fill the log.
             if self._refusals.count("unexpected", name, "a fault in Jupiter"):
                 _log.exception("call_failed", extra={"method": name})
             await context.abort(grpc.StatusCode.INTERNAL, "a fault in Jupiter")

@@ -34,7 +34,7 @@ class Fetches:
     _pending: list[tuple[HubModel, Look]] = field(default_factory=list[tuple[HubModel, Look]])
 
     def add(self, model: HubModel, look: Look) -> None:
-        """Download a model's small files; note it for the rest, or check it if all of it is here."""
+        """Download a model's small files; note it for the rest, or check it if it is complete."""
         _bring(model, [file for file in model.missing_words if file.size <= SMALL_BYTES])
         if model.missing:
             self._pending.append((model, look))

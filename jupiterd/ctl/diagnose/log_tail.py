@@ -22,7 +22,7 @@ class FollowedLog:
         self._begun = b""
 
     def last(self, count: int) -> list[str]:
-        """Return the last `count` lines, also of the rotated file; `new` goes on after them."""
+        """Return the last `count` lines, also of the rotated file; `new` continues after them."""
         lines = [*self._lines(self._new_bytes())]
         if len(lines) < count:
             with suppress(OSError):  # usually there is no rotated file

@@ -45,7 +45,7 @@ REPORT_TIMEOUT_S: Final = 2.0
 
 
 class LocalSite:
-    """The ranks that jupiterctl runs itself."""
+    """This machine's ranks, which jupiterctl starts itself."""
 
     def __init__(
         self, place: MachinePart, group: ScriptGroup, channel: "ControlChannel | None" = None

@@ -3,10 +3,10 @@
 Owns the files of these tasks. With them, users of `lm_eval` can check our figures with an
 independent program; this module doesn't need it. Two tasks:
 
-| task | type there | what it should come to |
+| task | output_type | expected result |
 |---|---|---|
 | ..._bits_per_byte | loglikelihood_rolling, over the documents that the gate scored | val_bpb |
-| ..._cloze | multiple_choice: what stood in a gap, and three others like it | gaps filled |
+| ..._cloze | multiple_choice: the text of a gap and three similar ones | gaps filled |
 
 If a document is longer than the model's context, the harness gives each window one token of
 context, and Jupiter a quarter of a window: the harness's bits per byte are a little higher then.

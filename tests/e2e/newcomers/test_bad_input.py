@@ -69,6 +69,7 @@ async def test_a_node_that_finds_no_other_says_so_and_works_alone(alone: Cluster
     assert "the only node that can work" in shown.stdout
 
 
+@pytest.mark.full
 async def test_without_a_machine_learning_library_the_extra_is_named(tmp_path: Path) -> None:
     python = bare_python(tmp_path / "python")
     with own_network() as prefix:
@@ -101,6 +102,7 @@ async def test_a_domain_that_is_wrong_starts_nothing(alone: Cluster, tmp_path: P
     assert alone.ctl("cycle", "status").stdout == "no cycle has been started\n"
 
 
+@pytest.mark.full
 async def test_what_is_not_text_is_left_out_and_a_source_of_nothing_else_is_named(
     alone: Cluster, tmp_path: Path
 ) -> None:
@@ -148,6 +150,7 @@ async def test_a_second_daemon_disturbs_neither_the_folder_nor_the_port_of_the_f
     assert alone.ctl("status").returncode == 0
 
 
+@pytest.mark.full
 def test_a_state_folder_that_cannot_be_written_is_named(stage: Path) -> None:
     closed = stage / "closed"
     closed.mkdir(mode=0o555)

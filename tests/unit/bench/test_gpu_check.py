@@ -24,6 +24,7 @@ def test_the_table_shows_ratios_and_what_was_not_run() -> None:
     ]
 
 
+@pytest.mark.full
 def test_without_a_card_it_says_so_in_one_line_and_ends_with_2() -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():

@@ -198,6 +198,7 @@ async def test_one_that_dies_as_the_daemon_ends_is_waited_for_and_forgotten_all_
     assert remembered(tmp_path) == []
 
 
+@pytest.mark.full
 async def test_what_it_prints_is_in_its_own_log_and_its_failure_is_told(tmp_path: Path) -> None:
     async with warm(tmp_path) as spares:
         async with begun(spares, tmp_path, "nothing") as worker:

@@ -20,6 +20,7 @@ def test_ranks_are_forked_with_the_table_of_conversions(
     assert conversion_mapping._checkpoint_conversion_mapping_cache is not None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", forkserver.PRELOADED)
 def test_no_rank_imports_what_curves_are_written_with_before_its_first_step(kind: str) -> None:
     (name,) = (each for each in forkserver.PRELOADED[kind] if "tensorboard" in each)

@@ -115,12 +115,14 @@ def generate(
     return samples.run(task), task
 
 
+@pytest.mark.full
 def test_a_row_of_a_batch_is_what_it_would_be_alone(generator: OpenModel):
     prompts = [[0, 40, 41, 42, 43, 44, 45], [0, 50], [0, 60, 61, 62]]
     together = write(generator, prompts, GREEDY)
     assert together == [write(generator, [one], GREEDY)[0] for one in prompts]
 
 
+@pytest.mark.full
 def test_a_row_draws_by_its_own_seed_whoever_is_in_its_batch(generator: OpenModel):
     sampling = Sampling(max_tokens=12, temperature=1.5, top_p=1.0)
     prompts, seeds = [[0, 40, 41], [0, 50], [0, 60]], [7, 8, 9]

@@ -59,6 +59,7 @@ def computed_s() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_twelve_files_are_refused_within_seconds_and_told_what_would_help(ctl, daemon, here, more):
     modules(here / "few", 12)

@@ -105,6 +105,7 @@ def told(leading: TermServices) -> str:
     return str(rows[-1]["detail"])
 
 
+@pytest.mark.full
 async def test_the_others_go_on_without_a_repository_that_is_gone(tmp_path: Path) -> None:
     source = project(tmp_path / "project")
     shutil.rmtree(tmp_path / "project")
@@ -124,6 +125,7 @@ async def test_the_others_go_on_without_a_repository_that_is_gone(tmp_path: Path
         }
 
 
+@pytest.mark.full
 async def test_what_was_collected_before_stays_and_a_source_that_comes_back_is_read_again(
     tmp_path: Path,
 ) -> None:
@@ -152,6 +154,7 @@ async def end_round(leading: TermServices, number: int) -> None:
     await leading.term.record(*line, round_over(f"k{number}", number))
 
 
+@pytest.mark.full
 async def test_a_site_that_never_answers_is_asked_a_few_times_and_longer_where_it_is_needed(
     tmp_path: Path, asked: list[str]
 ) -> None:
@@ -191,6 +194,7 @@ async def test_where_all_are_gone_each_is_named(tmp_path: Path) -> None:
         assert collected(leading) == {}  # whoever leads next begins anew
 
 
+@pytest.mark.full
 async def test_too_little_text_for_a_sequence_says_what_is_missing(tmp_path: Path) -> None:
     source = project(tmp_path / "project")
     start = domain_of(tmp_path, source)
@@ -224,6 +228,7 @@ async def test_two_sources_of_one_host_are_read_one_after_the_other(tmp_path: Pa
     assert sorted(pages[4:]) == ["/two", "/two-0", "/two-1", "/two-2"]
 
 
+@pytest.mark.full
 async def test_of_several_sites_each_is_read_by_itself_and_one_that_is_lost_is_named(
     tmp_path: Path, asked: list[str]
 ) -> None:

@@ -95,6 +95,7 @@ def row(leading: TermServices) -> dict[str, Any]:
     return next(each for each in shown(leading)["phases"] if each["phase"] == "generate")
 
 
+@pytest.mark.full
 async def test_a_named_generator_writes_from_the_first_round_on(tmp_path: Path) -> None:
     with answering(lambda _, n: answer(f"What is loaf {n}?\n{FAQ}", tokens=100)) as served:
         async with a_term(tmp_path, served) as leading:
@@ -139,6 +140,7 @@ async def test_a_round_goes_on_without_a_server_that_cannot_be_had(tmp_path: Pat
             assert finding.detail.endswith("HTTP 401, no")
 
 
+@pytest.mark.full
 async def test_what_a_server_answered_before_it_went_away_is_kept_and_the_loss_is_shown(
     tmp_path: Path,
 ) -> None:
@@ -159,6 +161,7 @@ async def test_what_a_server_answered_before_it_went_away_is_kept_and_the_loss_i
             assert (1, "r1/filter/2") in leading.term.cycle(CYCLE).completed
 
 
+@pytest.mark.full
 async def test_a_domain_that_names_no_templates_has_the_usual_tasks_written(tmp_path: Path) -> None:
     with answering(lambda _, n: answer(f"Loaf {n} rises by wild yeast. {FAQ}")) as served:
         start = bread(tmp_path, served)
@@ -207,6 +210,7 @@ def test_a_judge_of_the_domain_file_that_nobody_looked_for_is_told() -> None:
     assert _judge(domain, asked(judge=server)) == server
 
 
+@pytest.mark.full
 async def test_the_next_round_is_written_while_this_one_trains(tmp_path: Path) -> None:
     with answering(lambda _, n: answer(f"What is loaf {n}?\n{FAQ}", tokens=100)) as served:
         async with a_term(tmp_path, served) as leading:
@@ -228,6 +232,7 @@ async def test_the_next_round_is_written_while_this_one_trains(tmp_path: Path) -
             assert row(leading)["state"] == "waiting"  # of this round nothing was said
 
 
+@pytest.mark.full
 async def test_what_fails_ahead_is_left_to_the_round_itself(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -65,6 +65,7 @@ async def test_a_key_that_jupiterd_does_not_have_is_told_before_the_start(tmp_pa
     assert served.asked == []
 
 
+@pytest.mark.full
 async def test_a_folder_is_loaded_and_writes(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", "llama")
     async with leading(tmp_path) as (_, term):
@@ -106,6 +107,7 @@ async def test_a_server_that_is_busy_with_others_hinders_no_cycle(
             ) == {"is_tried": False}
 
 
+@pytest.mark.full
 async def test_a_folder_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", "llama")
     (folder / "tokenizer.json").write_text("{}")

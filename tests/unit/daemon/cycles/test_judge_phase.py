@@ -146,6 +146,7 @@ def items_of_gate(leading: TermServices) -> list[str]:
     return sorted(item.rpartition("/")[0] for _, item in done if item.startswith("r2/gate"))
 
 
+@pytest.mark.full
 async def test_a_tie_is_put_before_a_judge_and_the_verdict_can_be_reached_again_without_it(
     tmp_path: Path,
 ) -> None:

@@ -22,6 +22,7 @@ def order(source: Path, round_number: int, **inputs: ArtifactId) -> WorkOrder:
     return WorkOrder(f"c0ffee00/r{round_number}/collect/0", 1, "collect", params, inputs)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lost", ["train", "holdout", "state"])
 async def test_a_round_goes_on_without_what_nobody_holds_any_more(
     tmp_path: Path, lost: str

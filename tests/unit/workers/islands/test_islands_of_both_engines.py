@@ -124,6 +124,7 @@ def test_an_mlx_and_a_torch_island_that_meet_every_step_train_as_one_process_doe
     assert ours[-1] < ours[0] - 0.3, "and it learns something"
 
 
+@pytest.mark.full
 @pytest.mark.mlx
 def test_islands_of_both_engines_are_one_with_the_vocabulary_of_qwen3(gangs: Gangs, tmp_path: Path):
     pytest.importorskip("mlx.core")
@@ -182,6 +183,7 @@ def test_islands_of_both_engines_have_equal_weights_after_each_outer_step_of_a_l
     assert not leader.adrift
 
 
+@pytest.mark.full
 @pytest.mark.mlx
 def test_islands_of_both_engines_that_join_with_nothing_learned_raise_their_rates_alike(
     gangs: Gangs, tmp_path: Path

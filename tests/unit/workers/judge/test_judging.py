@@ -204,6 +204,7 @@ def test_asking_stops_when_the_daemon_asks_for_it(
             ask_judge.run(task)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_chat", [False, True])
 def test_a_model_folder_can_judge_and_one_of_random_weights_is_not_heard(
     written: Path, tmp_path: Path, *, is_chat: bool

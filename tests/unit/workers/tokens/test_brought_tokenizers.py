@@ -97,6 +97,7 @@ def test_a_tokenizer_of_another_class_than_it_says_is_refused(tmp_path: Path):
         copy_tokenizer(given, tmp_path / "taken")
 
 
+@pytest.mark.full
 def test_the_program_says_in_a_line_what_it_cannot_load(tmp_path: Path):
     (tmp_path / "tokenizer.model").write_bytes(b"no protobuf")
     write_json(tmp_path / "tokenizer_config.json", tokenizer_class="LlamaTokenizer")

@@ -41,6 +41,7 @@ def test_a_rank_that_was_told_something_else_stops_all_and_is_named(
     assert ranks[2]["error"] == f"the ranks don't mean the same: gamma (rank 2): {told}"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_only_decides_memory_and_speed_may_differ(
     gangs: Gangs, engine: str, tmp_path: Path

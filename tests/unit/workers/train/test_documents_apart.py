@@ -48,6 +48,7 @@ def shape_of(name: str) -> ModelShape:
     return shape_of_config(name, config, tiny_shape().recipe)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", sorted(MASKED))
 @settings(max_examples=25)
 @given(lengths=st.lists(st.integers(1, 6), min_size=2, max_size=6), seed=st.integers(0, 99))

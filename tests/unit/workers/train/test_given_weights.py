@@ -100,6 +100,7 @@ def test_where_no_step_is_better_the_model_is_what_was_given_to_the_last_bit(
     assert "best as the weights were given" in log[-2]
 
 
+@pytest.mark.full
 def test_where_a_step_is_better_it_counts(given: dict[str, str], tmp_path: Path) -> None:
     train(given, tmp_path / "ruined", plan=tuning(RUIN))
     ruined = given | {"weights": str(tmp_path / "ruined" / "checkpoint-00000020")}
@@ -109,6 +110,7 @@ def test_where_a_step_is_better_it_counts(given: dict[str, str], tmp_path: Path)
     assert not horizon.ends_worse
 
 
+@pytest.mark.full
 def test_whoever_goes_on_still_knows_them(given: dict[str, str], tmp_path: Path) -> None:
     plan = tuning(RUIN)
     _, frames = train(given, tmp_path / "whole", plan=plan, is_tuning=True)

@@ -114,6 +114,7 @@ def test_what_gloo_listens_on_is_closed_at_once_and_who_knocks_is_told(
     del device
 
 
+@pytest.mark.full
 @pytest.mark.mlx
 def test_a_port_scan_breaks_no_ring_that_forms(gangs: Gangs, tmp_path: Path) -> None:
     pytest.importorskip("mlx.core")

@@ -106,6 +106,7 @@ def test_rows_that_say_nothing_or_nonsense_are_left_out(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("packed", [".gz", ".zst"])
 def test_a_packed_bomb_is_unpacked_no_further_than_the_bound(tmp_path, packed):
     bomb = b'{"text": "first"}\n' + bytes(300 << 20)

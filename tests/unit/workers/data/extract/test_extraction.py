@@ -163,6 +163,7 @@ def looping():
     return pdf(HELLO * 2_000_000, packed=True)
 
 
+@pytest.mark.full
 def test_a_pdf_that_loops_its_parser_is_cut_short_and_the_next_one_is_read(looping):
     with Extractor(ExtractionLimits(wall_s=1.0)) as extractor:
         assert reason_of(extractor, "pdf", looping) == SkipReason.TIMED_OUT
@@ -188,6 +189,7 @@ def test_a_document_that_a_busy_machine_keeps_waiting_is_begun_again_and_told_as
         assert caught.value.detail == "took longer than 0.5 s"
 
 
+@pytest.mark.full
 def test_a_parser_that_waits_for_something_is_ended_long_before_one_that_works(looping):
     with Extractor() as extractor:
         extractor.read("pdf", pdf())
@@ -220,6 +222,7 @@ def test_a_document_that_kills_its_parser_costs_nothing_but_itself(looping):
         assert extractor.pid != victim
 
 
+@pytest.mark.full
 def test_a_page_that_fills_the_memory_costs_nothing_but_itself():
     with Extractor(ExtractionLimits(memory_bytes=400 << 20)) as extractor:
         huge = b"<html><body>" + b"<p>Some words. <a href=/x>x</a></p>\n" * 200_000

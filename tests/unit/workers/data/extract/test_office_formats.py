@@ -166,6 +166,7 @@ def test_entities_of_a_document_are_not_unfolded(shared):
     }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("form", ["docx", "odt", "epub"])
 def test_archives_that_are_none_or_mean_harm_are_left_out(shared, form):
     assert reason_of(shared, form, b"PK nonsense") == SkipReason.BROKEN

@@ -229,6 +229,7 @@ def test_rows_are_read_until_time_is_up(tmp_path):
     assert (source.found, source.read, source.is_at_least) == (5, 5, False)
 
 
+@pytest.mark.full
 def test_it_runs_as_a_process_of_its_own(folder):
     request = {"sources": [of_folder(folder)], "rules": RULES, "within_s": 60.0}
     done = subprocess.run(

@@ -76,6 +76,7 @@ def test_a_data_set_is_read_at_its_newest_commit_and_again_once_there_is_another
         collect(HuggingFace(source(uri_field="url")), tmp_path / "four", before=tmp_path / "three")
 
 
+@pytest.mark.full
 @pytest.mark.net
 def test_a_file_that_cannot_be_read_costs_the_others_nothing(hub, tmp_path):
     hub.files = {
@@ -91,6 +92,7 @@ def test_a_file_that_cannot_be_read_costs_the_others_nothing(hub, tmp_path):
     assert reasons == {"2": "broken", "3": "too_large", "6": "vanished"}
 
 
+@pytest.mark.full
 @pytest.mark.net
 def test_what_cannot_be_had_or_must_not_be_run_is_told_in_a_line(hub, tmp_path):
     def told(error, **changes):

@@ -93,6 +93,7 @@ def test_mlx_ends_by_it_too_and_its_best_weights_score_the_same_on_torch(
     assert loss_of(made, inputs) == pytest.approx(horizon.best_loss, abs=1e-4)
 
 
+@pytest.mark.full
 def test_steps_that_were_asked_for_are_taken_and_the_best_weights_count(
     inputs: dict[str, str], tmp_path: Path
 ):
@@ -149,6 +150,7 @@ def _went_on(
     return checkpoints(frames)[-1].progress.horizon
 
 
+@pytest.mark.full
 def test_what_its_writer_had_not_come_to_measure_is_measured_by_whoever_goes_on(
     inputs: dict[str, str], tmp_path: Path
 ):

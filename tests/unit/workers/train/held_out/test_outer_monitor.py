@@ -147,6 +147,7 @@ def late_island(
     return Island(leader, "a", inputs)
 
 
+@pytest.mark.full
 def test_without_development_text_islands_take_four_passes_and_one_round(tmp_path: Path) -> None:
     plan = growing()
     leader = DecidingLeader(tmp_path, plan)
@@ -158,6 +159,7 @@ def test_without_development_text_islands_take_four_passes_and_one_round(tmp_pat
     assert 0 < horizon.decay_from - plan.least_trunk_steps <= EVERY
 
 
+@pytest.mark.full
 def test_islands_know_what_they_were_given(given: dict[str, str], tmp_path: Path) -> None:
     plan = growing()
     leader = DecidingLeader(tmp_path, plan)

@@ -50,6 +50,7 @@ def test_the_tests_batches_hold_ids_beyond_16_bits(tmp_path: Path):
     assert shards.sequences_at(np.arange(BATCH)).max() > 65_535
 
 
+@pytest.mark.full
 def test_the_loss_of_chunks_and_its_gradients_are_those_of_the_whole():
     torch.manual_seed(1)
     hidden = torch.randn(logit_chunk_tokens(VOCAB) + 40, 8, requires_grad=True)
@@ -99,6 +100,7 @@ def test_both_engines_have_the_same_losses(gangs: Gangs, tmp_path: Path):
     assert ours[-1] < ours[0] - 0.3, "and it learns something"
 
 
+@pytest.mark.full
 def test_two_ranks_have_the_losses_of_one(gangs: Gangs, tmp_path: Path):
     (alone,) = losses(gangs, tmp_path / "one", "torch")
     for each in losses(gangs, tmp_path / "two", "torch", ranks=2):

@@ -85,6 +85,7 @@ def test_muon_has_the_same_losses_on_both_engines(trained: Path, tmp_path: Path)
     assert largest(ours, losses(said(trained, "plain"))) > 0.01, "it isn't AdamW"
 
 
+@pytest.mark.full
 def test_muon_goes_on_bit_identically(trained: Path):
     assert losses(said(trained, "resumed")) == losses(said(trained, "muon"))[HALF:]
     first, second = (tensors(Path(checkpoint(trained, n, STEPS))) for n in ("muon", "resumed"))

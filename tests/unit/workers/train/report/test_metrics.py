@@ -87,6 +87,7 @@ print("all steps were made")
 """
 
 
+@pytest.mark.full
 def test_a_full_disk_costs_curves_and_one_line_each_and_no_step(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WRITES_BEYOND_THE_ROOM, str(tmp_path)]
     child = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)

@@ -22,6 +22,7 @@ import msgpack
 
 from jupiterd.errors import WorkFailedError
 from jupiterd.processes import interpreter, orphans
+from jupiterd.processes.import_threads import ONE_THREAD
 from jupiterd.processes.suspended_workers import until_stopped
 from jupiterd.processes.uncancelled import finished
 from jupiterd.protocol.frames import LINK_FD_VARIABLE
@@ -169,12 +170,15 @@ class Forkserver:
 async def open_nursery(
     kind: str, environment: Mapping[str, str], log_path: Path
 ) -> AsyncGenerator[Forkserver]:
-    """Start a nursery; leaving the context ends it and every worker that it forked."""
+    """Start a nursery; leaving the context ends it and every worker that it forked.
+
+    While it imports, libraries are kept to one thread, whatever `environment` says of that.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)  # noqa: FBT003 - the socket API
     try:
         with log_path.open("ab") as output:
-            with_link = {**environment, LINK_FD_VARIABLE: str(theirs.fileno())}
+            with_link = {**environment, **ONE_THREAD, LINK_FD_VARIABLE: str(theirs.fileno())}
             process = await interpreter.start_module(
                 MODULE, (kind,), with_link, output.fileno(), (theirs.fileno(),)
             )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jupiterd.errors import WorkFailedError
 from jupiterd.processes.forkserver import CAN_FORK, Forkserver, open_nursery
+from jupiterd.processes.import_threads import ONE_THREAD
 from jupiterd.processes.interpreter import Process
 from jupiterd.processes.nccl_environment import NAMES as NCCL_NAMES
 
@@ -29,8 +30,10 @@ LOADING_S = 60.0
 LOOK_S = 0.1
 HANGS_S = 120.0
 
-LATE = NCCL_NAMES | frozenset(
-    {
+LATE = (
+    NCCL_NAMES
+    | ONE_THREAD.keys()
+    | {
         "RANK",
         "WORLD_SIZE",
         "LOCAL_RANK",
@@ -41,7 +44,8 @@ LATE = NCCL_NAMES | frozenset(
         "GLOO_SOCKET_IFNAME",
     }
 )
-"""Variables that are read when a gang forms; all others are read when libraries load."""
+"""Variables that are read when a gang forms, or set again after the fork; all others are read when
+libraries load."""
 
 
 class WarmPool:

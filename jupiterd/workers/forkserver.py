@@ -2,7 +2,8 @@
 
 Owns the imports, the forking, and telling the daemon how its children end. Doesn't know what the
 children do: each is an ordinary worker from there on. It computes nothing itself, so that it has
-one thread and no device, and a fork of it is whole. Linux only; elsewhere workers start cold.
+one thread and no device, and a fork of it is whole: the daemon starts it with variables that keep
+libraries to one thread, and a worker sets its own number. Linux only; elsewhere workers start cold.
 
     python -m jupiterd.workers.forkserver KIND, with the link (SOCK_SEQPACKET) in the environment
     in   msgpack {environment, numbers} and descriptors: link, output, then what `numbers` names
@@ -16,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -24,6 +26,7 @@ import msgpack
 
 from jupiterd.gc_pause import collector_paused
 from jupiterd.protocol.frames import LINK_FD_VARIABLE
+from jupiterd.workers.thread_count import use_threads
 
 CONVERSIONS = "jupiterd.workers.train.architectures.skeleton:load_conversions"
 TENSORBOARD = "jupiterd.workers.train.report.tensorboard:load_library"
@@ -47,9 +50,7 @@ PRELOADED: Mapping[str, Sequence[str]] = {
 }
 """Kind -> the modules of its workers; a function after a colon fills what they share."""
 
-BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-"""OpenBLAS reads it once; where it is absent, OMP_NUM_THREADS counts."""
-
+_THREADS = Path("/proc/self/task")
 MAX_ORDER_BYTES = 1 << 16
 MAX_DESCRIPTORS = 8
 _PR_SET_PDEATHSIG = 1
@@ -61,10 +62,9 @@ def main(kind: str) -> None:
     """Import, say so, and fork a worker for each order until the daemon closes the link."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     link = socket.socket(fileno=int(os.environ.pop(LINK_FD_VARIABLE)))
-    import_numpy()
+    own = frozenset(os.environ)
     with collector_paused():
-        for name in PRELOADED[kind]:
-            preload(name)
+        starting = [name for name in PRELOADED[kind] if _starts_threads(name)]
     wake = _wake_at_children()
     _send(link, {"ready": True})
     while True:
@@ -72,7 +72,7 @@ def main(kind: str) -> None:
         if wake in readable:
             os.read(wake, 4096)
             _report_ended(link)
-        if link in readable and not _forked(link, wake):
+        if link in readable and not _forked(link, wake, own, starting):
             return
 
 
@@ -84,35 +84,41 @@ def preload(name: str) -> None:
         getattr(imported, function)()
 
 
-def import_numpy() -> None:
-    """Import numpy without the threads that its OpenBLAS starts while it is loaded.
+def _starts_threads(name: str) -> bool:
+    """Preload, and return whether that started threads."""
+    before = _threads()
+    preload(name)
+    return _threads() > before
 
-    With as many as a worker computes with, no fork would be whole. Engines bring their own
-    libraries, which start theirs only where they compute.
+
+def _threads() -> int:
+    return sum(1 for _ in _THREADS.iterdir())
+
+
+def _forked(link: socket.socket, wake: int, own: frozenset[str], starting: Sequence[str]) -> bool:
+    """Take one order; return False where the daemon has gone.
+
+    Args:
+        link: to the daemon.
+        wake: what is read once a child has ended.
+        own: the names of the variables that this process was started with.
+        starting: what started threads as it was imported.
     """
-    given = os.environ.get(BLAS_THREADS)
-    os.environ[BLAS_THREADS] = "1"
-    importlib.import_module("numpy")
-    if given is None:
-        del os.environ[BLAS_THREADS]
-    else:
-        os.environ[BLAS_THREADS] = given
-
-
-def _forked(link: socket.socket, wake: int) -> bool:
-    """Take one order; say no where the daemon has gone."""
     data, descriptors, _, _ = socket.recv_fds(link, MAX_ORDER_BYTES, MAX_DESCRIPTORS)
     if not data:
         return False
     order = cast("dict[str, Any]", msgpack.unpackb(data))
-    threads = sum(1 for _ in Path("/proc/self/task").iterdir())
+    threads = _threads()
     if threads > 1:  # the others wouldn't be in the child, and what they held would stay locked
-        _send(link, {"refused": f"it has {threads} threads"})
+        since = f", started by importing {', '.join(starting)}" if starting else ""
+        _send(link, {"refused": f"it has {threads} threads{since}"})
     elif pid := os.fork():
         _send(link, {"pid": pid})
     else:
         link.close()
         os.close(wake)
+        for name in own - set(order["environment"]):
+            os.environ.pop(name, None)
         _become(order["environment"], order["numbers"], descriptors)
     for descriptor in descriptors:
         os.close(descriptor)
@@ -137,11 +143,14 @@ def _become(
         os.close(output)
         os.environ.update(environment)
         os.environ[LINK_FD_VARIABLE] = str(link)
+        use_threads()
         from jupiterd.workers.__main__ import main as work
 
         status = work()
         sys.stdout.flush()
         sys.stderr.flush()
+    except BaseException:  # noqa: BLE001 - it mustn't go on as the process it was forked from
+        traceback.print_exc()
     finally:
         os._exit(status)
 

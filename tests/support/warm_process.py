@@ -34,7 +34,7 @@ import msgpack
 
 from jupiterd.gc_pause import collector_paused
 from jupiterd.workers.__main__ import TASKS
-from jupiterd.workers.forkserver import PRELOADED, import_numpy, preload
+from jupiterd.workers.forkserver import PRELOADED, preload
 from tests.support.fork_server import (
     DATA,
     FOLDER_VARIABLE,
@@ -50,6 +50,9 @@ from tests.support.warm_start import WITH_TEXT
 
 PACKAGES: Mapping[str, Sequence[str]] = {PROGRAMS: ("jupiterd.daemon", "jupiterd.ctl")}
 """Kind -> the packages that its programs take their modules from, most of them when first used."""
+
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+"""OpenBLAS reads it once; where it is absent, OMP_NUM_THREADS counts."""
 
 LOOKING = (
     "jupiterd.workers.data.survey.split_preview",
@@ -110,6 +113,16 @@ def import_all(kind: str) -> None:
         preload(name)
     if kind in STARTS_READERS:
         start_readers_warm()
+
+
+def import_numpy() -> None:
+    """Import numpy without the threads that its OpenBLAS starts at that; forks set their own."""
+    given = os.environ.get(BLAS_THREADS)
+    os.environ[BLAS_THREADS] = "1"
+    importlib.import_module("numpy")
+    del os.environ[BLAS_THREADS]
+    if given is not None:
+        os.environ[BLAS_THREADS] = given
 
 
 def preloaded(kind: str) -> Sequence[str]:

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -31,6 +29,8 @@ pytestmark = pytest.mark.skipif(not forkserver.CAN_FORK, reason="workers are for
 TIMEOUT_S = 60.0
 PLACE = {"PYTHONPATH": str(ROOT)}
 ENVIRONMENT = worker_environment("train", {"threads": 1}) | PLACE
+OTHER = ENVIRONMENT | {"CUDA_VISIBLE_DEVICES": "1"}
+"""What libraries would read otherwise as they are loaded."""
 
 
 class _Over(Exception):  # noqa: N818 - the end of a test
@@ -98,22 +98,6 @@ async def looked_at(spares: WarmPool) -> None:
     """Wait until it has been decided once more whether a nursery is to end."""
     end = spares._ends["torch"]
     await until(lambda: spares._ends.get("torch") is not end)
-
-
-def test_a_nursery_of_workers_with_many_threads_has_one_itself():
-    program = (
-        "import os; from jupiterd.workers.forkserver import import_numpy; import_numpy(); "
-        "print(len(os.listdir('/proc/self/task')), os.environ.get('OPENBLAS_NUM_THREADS'))"
-    )
-    environment = worker_environment("train", {"threads": 4}) | PLACE
-    done = subprocess.run(
-        (sys.executable, "-P", "-c", program),
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.stdout, done.stderr) == ("1 None\n", "")
 
 
 def remembered(folder: Path) -> list[Path]:
@@ -242,8 +226,7 @@ async def test_a_nursery_that_is_not_wanted_any_more_ends_when_it_is_told_to(
 @pytest.mark.usefixtures("light")
 async def test_a_worker_that_needs_another_environment_is_started_cold(tmp_path: Path) -> None:
     async with warm(tmp_path) as spares:
-        other = worker_environment("train", {"threads": 2}) | PLACE
-        assert await spares.spawn("torch", other, (1, 2)) is None
+        assert await spares.spawn("torch", OTHER, (1, 2)) is None
 
 
 async def test_a_worker_that_begins_no_nursery_is_started_cold_without_one(tmp_path: Path) -> None:
@@ -284,7 +267,7 @@ async def test_a_nursery_that_nobody_wants_makes_room_for_one_that_does_for_what
     tmp_path: Path,
 ) -> None:
     async with nobody(tmp_path) as spares:
-        spares.want({"torch": worker_environment("train", {"threads": 2}) | PLACE})
+        spares.want({"torch": OTHER})
         await until(lambda: "torch" in spares._open)
         first = nursery_pid(tmp_path)
         spares.want({})
@@ -339,15 +322,14 @@ async def test_a_nursery_that_has_read_something_else_is_replaced_once_it_has_no
 ) -> None:
     async with warm(tmp_path) as spares:
         first = nursery_pid(tmp_path)
-        other = worker_environment("train", {"threads": 2}) | PLACE
         with bind_listener("127.0.0.1") as listener:
             async with forked(spares, tmp_path, NAME, fd=listener.fileno()) as worker:
                 await anext(worker.frames())
-                spares.want({"torch": other})
+                spares.want({"torch": OTHER})
                 assert is_running(first), "it has a child"
-        spares.want({"torch": other})
-        await until(lambda: has_read(spares, OMP_NUM_THREADS="2"))
+        spares.want({"torch": OTHER})
+        await until(lambda: has_read(spares, CUDA_VISIBLE_DEVICES="1"))
         assert gone_within(first, 2.0)
         second = nursery_pid(tmp_path)
-        spares.want({"torch": other})
+        spares.want({"torch": OTHER})
         assert is_running(second), "it has read what is needed"

@@ -10,7 +10,7 @@ from typing import Final
 
 LOOK_INTERVAL_S: Final = 1.0
 
-Reading = frozenset[tuple[str, str]]
+InterfaceAddresses = frozenset[tuple[str, str]]
 """(interface, address) for each address of an interface that is up."""
 
 
@@ -21,7 +21,7 @@ class InterfaceWatch:
     multicast groups that this node had joined.
     """
 
-    def __init__(self, read: Callable[[], Reading]) -> None:
+    def __init__(self, read: Callable[[], InterfaceAddresses]) -> None:
         self._read = read
         self._last = read()
         self._is_restless = False
@@ -42,7 +42,7 @@ class InterfaceWatch:
 class LostAddresses:
     """Reports which of this node's addresses are gone: missing in two successive readings."""
 
-    def __init__(self, read: Callable[[], Reading]) -> None:
+    def __init__(self, read: Callable[[], InterfaceAddresses]) -> None:
         self._read = read
         self._missing: frozenset[str] = frozenset()
 

@@ -27,7 +27,7 @@ from zeroconf._protocol.outgoing import DNSOutgoing
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
 from jupiterd.net.announcement_times import AnnouncementTimes
-from jupiterd.net.interface_watch import LOOK_INTERVAL_S, InterfaceWatch, Reading
+from jupiterd.net.interface_watch import LOOK_INTERVAL_S, InterfaceAddresses, InterfaceWatch
 from jupiterd.net.interfaces import (
     LOOPBACK,
     interface_of,
@@ -181,7 +181,7 @@ class MdnsDiscovery:
             zeroconf.zeroconf, SERVICE_TYPE, handlers=[self._on_change]
         )
 
-    def _reading(self) -> Reading:
+    def _reading(self) -> InterfaceAddresses:
         return frozenset() if self._loopback_only else frozenset(recent_addresses(self._interfaces))
 
     def _on_change(

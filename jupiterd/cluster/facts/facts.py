@@ -399,11 +399,14 @@ class RoundCommitted:
 
     TYPE: ClassVar[str] = "RoundCommitted"
     VERSION: ClassVar[int] = 1
-    WIRE_NAMES: ClassVar[Mapping[str, str]] = {"newest_generator": "promoted"}
+    WIRE_NAMES: ClassVar[Mapping[str, str]] = {
+        "final_checkpoint": "parent",
+        "newest_generator": "promoted",
+    }
     cycle: CycleId
     round: int
-    parent: str
-    """Artifact id of the round's final checkpoint."""
+    final_checkpoint: str
+    """Artifact id of the weights that the round ended with."""
     verdict: str
     newest_generator: str
     """Artifact id of the student that came into force last and generates, or empty."""

@@ -48,7 +48,7 @@ GPU_SERIES: Final[Mapping[str, int]] = {
 }
 """The same of each of its GPUs."""
 
-Reading = Mapping[str, float | None]
+SeriesValues = Mapping[str, float | None]
 _SLOTS: Final = RETAINED_POINTS + PART_POINTS
 
 
@@ -81,7 +81,7 @@ class NodeHistory:
         self._gpus: list[dict[str, _Ring]] = []
         self._newest: int | None = None
 
-    def add(self, slot: int, reading: Reading, gpus: Sequence[GpuLoad] = ()) -> None:
+    def add(self, slot: int, reading: SeriesValues, gpus: Sequence[GpuLoad] = ()) -> None:
         """Keep a point; slots that were left out since the last one are unknown."""
         begin = slot if self._newest is None else max(self._newest + 1, slot - _SLOTS + 1)
         while len(self._gpus) < min(len(gpus), MAX_GPUS):
@@ -91,7 +91,7 @@ class NodeHistory:
         self._put(slot, reading, gpus)
         self._newest = slot
 
-    def _put(self, slot: int, reading: Reading, gpus: Sequence[GpuLoad]) -> None:
+    def _put(self, slot: int, reading: SeriesValues, gpus: Sequence[GpuLoad]) -> None:
         for name, ring in self._rings.items():
             ring.put(slot, reading.get(name))
         for place, rings in enumerate(self._gpus):

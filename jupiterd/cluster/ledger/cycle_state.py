@@ -294,7 +294,8 @@ class CycleState:
     def verdicts(self) -> Mapping[int, VerdictReached]:
         """Round -> what the gate said, for the rounds of the canonical line."""
         found = (
-            (done, self._verdicts.facts.get((done.round, done.parent))) for done in self.rounds
+            (done, self._verdicts.facts.get((done.round, done.final_checkpoint)))
+            for done in self.rounds
         )
         return {done.round: verdict for done, verdict in found if verdict is not None}
 

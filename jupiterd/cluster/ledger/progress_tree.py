@@ -38,6 +38,11 @@ def progress_key(fact: Progress) -> str:
     return fact.artifact if isinstance(fact, CheckpointCommitted) else fact_hash(fact)
 
 
+def weights_of(fact: Progress) -> str:
+    """Return the artifact id of the weights at a node of the tree."""
+    return fact.artifact if isinstance(fact, CheckpointCommitted) else fact.final_checkpoint
+
+
 @dataclass(frozen=True)
 class Leaf:
     """The end of a line."""
@@ -229,7 +234,7 @@ class _Children:
         for checkpoint in checkpoints:
             self._checkpoints[checkpoint.parent, checkpoint.round].append(checkpoint)
         for committed in rounds:
-            self._rounds[committed.parent, committed.round].append(committed)
+            self._rounds[committed.final_checkpoint, committed.round].append(committed)
 
     def first(self) -> list[_Place]:
         """Return what hangs below the root."""

@@ -17,14 +17,14 @@ LONGEST_S: Final = 120.0
 USUAL_S: Final = 10.0
 """Seconds to wait if the hub names no time in seconds."""
 
-Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
 
 
 def patiently(
-    ask: Callable[[], Answer],
+    ask: Callable[[], Reply],
     notify: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,  # noqa: TID251 - the hub says for how long
-) -> Answer:
+) -> Reply:
     """Return the hub's answer; raise the library's exception if the retries don't help.
 
     Args:

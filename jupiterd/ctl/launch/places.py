@@ -28,7 +28,7 @@ from jupiterd.processes.script_plan import (
 )
 from jupiterd.processes.scripts.by_machine import Devices
 from jupiterd.processor_limits import usable_cores
-from jupiterd.protocol.commands.script_commands import NoteKnocks
+from jupiterd.protocol.commands.script_commands import ReportRefusedConnections
 from jupiterd.protocol.frames import ConnectionsRefused
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ class LocalSite:
         async with aclosing(self._group.events()) as events:
             async for event in events:
                 if isinstance(event, ConnectionsRefused):
-                    await self._report_knocks(event)
+                    await self._report_refused_connections(event)
                 else:
                     yield event
 
-    async def _report_knocks(self, knocked: ConnectionsRefused) -> None:
+    async def _report_refused_connections(self, knocked: ConnectionsRefused) -> None:
         if self._channel is not None:
-            note = NoteKnocks(count=knocked.count, hosts=tuple(knocked.hosts))
+            note = ReportRefusedConnections(count=knocked.count, hosts=tuple(knocked.hosts))
             with suppress(JupiterError, TimeoutError):  # the daemon restarts: one report is lost
                 async with asyncio.timeout(REPORT_TIMEOUT_S):
                     await self._channel.execute(note.VERB, note.to_plain())

@@ -16,10 +16,12 @@ def comparison_of(view: RoundView) -> Comparison:
 
     Held-out text is the same in all rounds, and so is its spread, nearly.
     """
-    beside_student = bool(view.student or view.base)
+    beside_student = bool(view.best_student or view.base)
     measured = (_measured(view, number, beside_student) for number in range(view.round - 1, 0, -1))
     error = next(filter(None, measured), 0.0)
-    return Comparison(view.looks + 1, beside_student, error, beside_student and not view.student)
+    return Comparison(
+        view.looks + 1, beside_student, error, beside_student and not view.best_student
+    )
 
 
 def _measured(view: RoundView, number: int, beside_student: bool) -> float:  # noqa: FBT001

@@ -94,9 +94,9 @@ def incumbent(view: RoundView) -> str:
 
     The last student that was shown to be better; before there is one, the model that was brought.
     """
-    return view.student or view.base
+    return view.best_student or view.base
 
 
 def generator_in_force(view: RoundView, domain: "Domain") -> str:
     """Return the model that the candidate must not be worse than, or nothing."""
-    return main_generator(view.standing, view.named_generator, domain.generation.kinds)
+    return main_generator(view.active_generators, view.named_generator, domain.generation.kinds)

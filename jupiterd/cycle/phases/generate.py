@@ -32,7 +32,7 @@ def generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[W
 def _pieces(view: RoundView, domain: "Domain") -> tuple[QuotaPart, ...]:
     return pieces_of(
         domain.generation.templates,
-        lambda kind: writers_of(kind, view.standing, view.named_generator),
+        lambda kind: writers_of(kind, view.active_generators, view.named_generator),
     )
 
 
@@ -105,7 +105,7 @@ def ahead(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
     That is what its usual writers write whoever is promoted, from this round's text; nothing where
     a student is on trial, which may be the usual writer of the next round.
     """
-    if view.standing.canary or view.round >= view.rounds:
+    if view.active_generators.canary or view.round >= view.rounds:
         return ()
     pieces = _pieces(view, domain)
     items = _items(view, domain, view.round + 1, pieces)

@@ -87,9 +87,12 @@ def _why_not(view: RoundView) -> str:
 
 
 def _incomparable(view: RoundView) -> str:
-    if not view.student:
+    if not view.best_student:
         return "there is no last student to compare its answers with"
-    is_student = view.judge is not None and view.judge.artifact in {view.candidate, view.student}
+    is_student = view.judge is not None and view.judge.artifact in {
+        view.candidate,
+        view.best_student,
+    }
     return "the judge is one of the two students" if is_student else ""
 
 
@@ -117,7 +120,7 @@ def _writing(view: RoundView, domain: "Domain") -> WorkItem:
     }
     inputs = {
         "model": ArtifactId(view.candidate or ""),
-        "incumbent": ArtifactId(view.student),
+        "incumbent": ArtifactId(view.best_student),
         **held_out(view, domain),
     }
     return WorkItem(_id(view, "write"), Phase.GATE, "write_pairs", params, inputs)

@@ -57,7 +57,7 @@ def proxies_in(view: RoundView, domain: "Domain", shape: "ModelShape") -> "Proxi
 
 def synthetic_share(view: RoundView, domain: "Domain") -> SyntheticShare:
     """Return how much of this round's text may be synthetic, as the controls before it decided."""
-    ours = is_own(domain.generation.kinds, view.standing, view.named_generator)
+    ours = is_own(domain.generation.kinds, view.active_generators, view.named_generator)
     start = share_cap(domain.mix_ratio.synthetic_share, is_own=ours)
     controls: list[ControlResult] = []
     for number in range(1, view.round):
@@ -313,7 +313,7 @@ def _writing(view: RoundView, domain: "Domain", shape: "ModelShape") -> Iterator
 
 def _generator_in_force(view: RoundView, template: str) -> Generator | None:
     """Return who writes most of a template now; None where nobody does."""
-    writers = writers_of(template, view.standing, view.named_generator)
+    writers = writers_of(template, view.active_generators, view.named_generator)
     return writers[0].generator if writers else None
 
 

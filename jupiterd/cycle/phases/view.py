@@ -26,7 +26,7 @@ class RoundView:
     """The round's final checkpoint, once training is done."""
     looks: int
     """How often a candidate has been shown the holdout before this round."""
-    student: str = ""
+    best_student: str = ""
     """Artifact id of the last student that was shown to be better than the one before; or empty."""
     purged: frozenset[str] = frozenset()
     """Sources of which nothing is used any more, nor anything that was made from it."""
@@ -39,7 +39,7 @@ class RoundView:
     """
     base: str = ""
     """That model, where it is to be beaten in every round; empty in cycles of older builds."""
-    standing: ActiveGenerators = field(default_factory=ActiveGenerators)
+    active_generators: ActiveGenerators = field(default_factory=ActiveGenerators)
     """The students in force as generators."""
     generation_redos: Mapping[int, int] = field(default_factory=dict[int, int])
     """Round -> how often its generating has begun anew, where it has."""

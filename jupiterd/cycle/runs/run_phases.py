@@ -34,8 +34,8 @@ class RunView:
     data: WorkResult | None
     """The data set, as soon as it is there."""
     has_manifest: bool
-    trained: ArtifactId | None
-    """The final checkpoint, once training is done."""
+    final_checkpoint: ArtifactId | None
+    """The artifact, once training is done."""
     completed: Mapping[str, WorkResult]
     unscored: ArtifactId | None = None
     """A model that couldn't be validated: it is no worse for that."""
@@ -71,13 +71,16 @@ def next_run_step(view: RunView) -> tuple[RunStep, str]:
         raise Bug("a run that only prepares data is done with that")
     if not view.has_manifest:
         return FreezeManifest(view.data), "the data set is there"
-    if view.trained is None:
+    if view.final_checkpoint is None:
         return trained_on(view.data), "the data set is frozen"
-    is_judged = evaluation_id(view.trained) in view.completed or view.trained == view.unscored
+    is_judged = (
+        evaluation_id(view.final_checkpoint) in view.completed
+        or view.final_checkpoint == view.unscored
+    )
     if HELD_OUT in view.data.outputs and not is_judged:
-        item = _evaluation(view.trained, view.data)
+        item = _evaluation(view.final_checkpoint, view.data)
         return RunItems(Phase.EVALUATE, (item,), 1), "the model is trained"
-    return CloseRun(view.trained), "all is done"
+    return CloseRun(view.final_checkpoint), "all is done"
 
 
 def trained_on(data: WorkResult) -> TrainRound:

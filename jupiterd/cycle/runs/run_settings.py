@@ -25,8 +25,7 @@ OF_A_STEP = frozenset({"batch_size", "gradient_accumulation_steps"})
 """Either says how many sequences a step of a run takes."""
 
 OF_ISLANDS = ("islands", "island_nodes", "sync_every", "sync", "outer", "ways")
-"""What people may say of how islands train a cycle's rounds, in the words of a run.
-"""
+"""What people may say of how islands train a cycle's rounds: names in facts and commands."""
 
 
 class CheckedOptions(BaseModel):
@@ -36,7 +35,7 @@ class CheckedOptions(BaseModel):
 
     def to_scalars(self) -> dict[str, Scalar]:
         """Return what a fact carries."""
-        return self.model_dump(mode="json")
+        return self.model_dump(mode="json", by_alias=True)
 
     @classmethod
     def parse(cls, given: Any) -> Self:  # noqa: ANN401 - it comes over the wire
@@ -105,8 +104,9 @@ class RunSettings(CheckedOptions):
     """Whether islands wait for the exchange, or train on in the meantime."""
     outer: Literal["nesterov", "average"] = "nesterov"
     """How they merge what they have learned."""
-    ways: Literal["int8", "bf16", "fp32"] = "int8"
-    """How they send it."""
+    pseudo_gradient_format: Literal["int8", "bf16", "fp32"] = Field("int8", alias="ways")
+    """In which number format they send their pseudo-gradients; facts and commands call it `ways`.
+    """
 
     gang_encryption: Literal["on", "off"] = "off"
     """Whether ranks talk through tunnels of their daemons. What older builds started lacks it."""

@@ -26,7 +26,7 @@ from jupiterd.protocol.local_query import (
 
 log = logging.getLogger(__name__)
 
-Answer = Callable[[str], Awaitable[Document]]
+QuestionHandler = Callable[[str], Awaitable[Document]]
 
 CALL_TIMEOUT_S = ANSWER_TIMEOUT_S + 2.0
 """Of a whole call; a little longer than callers wait, who say then what was the matter."""
@@ -34,7 +34,7 @@ CALL_TIMEOUT_S = ANSWER_TIMEOUT_S + 2.0
 
 @asynccontextmanager
 async def question_socket(
-    path: Path, answer: Answer, group: asyncio.TaskGroup, timeout_s: float = CALL_TIMEOUT_S
+    path: Path, answer: QuestionHandler, group: asyncio.TaskGroup, timeout_s: float = CALL_TIMEOUT_S
 ) -> AsyncGenerator[None]:
     """Answer questions as long as the context is open; calls that go on then end with `group`."""
 
@@ -71,7 +71,10 @@ def _remove(path: Path) -> None:
 
 
 async def _call(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer, timeout_s: float
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    answer: QuestionHandler,
+    timeout_s: float,
 ) -> None:
     """Answer one question; who doesn't ask, or doesn't listen, is dropped."""
     writer.transport.set_write_buffer_limits(0)  # drained means sent
@@ -85,7 +88,7 @@ async def _call(
         writer.transport.abort()
 
 
-async def _answered(reader: asyncio.StreamReader, answer: Answer) -> bytes:
+async def _answered(reader: asyncio.StreamReader, answer: QuestionHandler) -> bytes:
     try:
         noun = noun_of(await _line(reader))
     except JupiterError as error:
@@ -93,7 +96,7 @@ async def _answered(reader: asyncio.StreamReader, answer: Answer) -> bytes:
     return await _about(noun, answer)
 
 
-async def _about(noun: str, answer: Answer) -> bytes:
+async def _about(noun: str, answer: QuestionHandler) -> bytes:
     """Return the line that answers; every error reaches the caller with its hint."""
     try:
         return answer_line(await answer(noun))

@@ -15,14 +15,14 @@ from jupiterd.daemon.commands.alarm_commands import AlarmView
 from jupiterd.daemon.commands.cluster_leave import Leaving, leave
 from jupiterd.daemon.commands.cycle_lifecycle import running_cycle
 from jupiterd.daemon.commands.preparations import LocalPreparations, Machine
-from jupiterd.daemon.commands.verb import Answer, Verb
+from jupiterd.daemon.commands.verb import CommandResult, Verb
 from jupiterd.daemon.commands.verb_table import CommandHandlers, verb_table
 from jupiterd.daemon.cycles.generator_trial import try_generator
 from jupiterd.daemon.executor.named_paths import named_paths
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.scripts.allreduce_check import AllreduceCheck
-from jupiterd.daemon.scripts.script_placement import note_knocks
+from jupiterd.daemon.scripts.script_placement import note_refused_connections
 from jupiterd.daemon.scripts.shipping import ship_folder
 from jupiterd.protocol.commands.check_commands import CheckAllreduce, NoteFetch, TryGenerator
 from jupiterd.protocol.commands.command import Command
@@ -48,24 +48,24 @@ def alarms_of(daemon: Ordered) -> AlarmView:
 def _handlers_of(daemon: Ordered) -> CommandHandlers:
     checks, fetches = AllreduceCheck(), daemon.hub_fetches
 
-    async def note_fetch(command: NoteFetch) -> Answer:
+    async def note_fetch(command: NoteFetch) -> CommandResult:
         fetches.note(command, now_s())
         return {}
 
-    async def leave_cluster(command: LeaveCluster) -> Answer:
+    async def leave_cluster(command: LeaveCluster) -> CommandResult:
         name, joining = daemon.settings.name, daemon.handshake.joining
         here = Leaving(daemon.identity, name, daemon.replica, joining, daemon.summary)
         return await leave(here, command)
 
-    async def hand_over(_command: HandOverLead) -> Answer:
+    async def hand_over(_command: HandOverLead) -> CommandResult:
         daemon.hand_over.begin()
         return {}
 
-    async def check_allreduce(services: TermServices, command: CheckAllreduce) -> Answer:
+    async def check_allreduce(services: TermServices, command: CheckAllreduce) -> CommandResult:
         placement, calls, asked = services.placement, services.calls, command.to_plain()
         return await checks.run(placement, calls, services.connectivity, asked)
 
-    async def attempt(services: TermServices, command: TryGenerator) -> Answer:
+    async def attempt(services: TermServices, command: TryGenerator) -> CommandResult:
         return await try_generator(services.placement, services.calls, command.to_plain())
 
     return CommandHandlers(
@@ -73,7 +73,9 @@ def _handlers_of(daemon: Ordered) -> CommandHandlers:
         note_fetch=note_fetch,
         prepare_launch=daemon.script_placement.prepare,
         ship_folder=partial(ship_folder, daemon.shipped, daemon.peers),
-        note_knocks=partial(note_knocks, daemon.worker_runner.refused_connections),
+        note_refused_connections=partial(
+            note_refused_connections, daemon.worker_runner.refused_connections
+        ),
         leave_cluster=leave_cluster,
         hand_over=hand_over,
         merge_cluster=daemon.cluster_merge.merge,

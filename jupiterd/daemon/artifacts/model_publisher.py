@@ -47,13 +47,15 @@ class ModelPublisher:
             for cycle in self._replica.state.cycles.values()
             if is_whole(cycle)
             for done in cycle.rounds
-            if not self._exports.folder(cycle, done.round, ArtifactId(done.parent)).is_dir()
+            if not self._exports.folder(
+                cycle, done.round, ArtifactId(done.final_checkpoint)
+            ).is_dir()
         ]
         return all([await self._keep(cycle, done) for cycle, done in wanted])
 
     async def _keep(self, cycle: CycleState, done: RoundCommitted) -> bool:
         try:
-            model = ArtifactId(done.parent)
+            model = ArtifactId(done.final_checkpoint)
             files = await self._artifact_cache.ensure(model)
             folder = await asyncio.to_thread(self._exports.export, cycle, done.round, model, files)
         except (JupiterError, OSError) as error:

@@ -21,18 +21,18 @@ def judged(cycle: CycleState, round_number: int, candidate: str) -> WorkComplete
     return gated.get(verdict_item(round_number, candidate, gated))
 
 
-def last_student(cycle: CycleState) -> str:
+def best_student(cycle: CycleState) -> str:
     """Return the last candidate of the line that was shown to be better than the one before it.
 
     It stays the one to beat until another one is: students that are each a little worse must not
     lower the bar. Promoted or not plays no part. Empty where there is none yet.
     """
     for done in reversed(cycle.rounds):
-        found = judged(cycle, done.round, done.parent)
+        found = judged(cycle, done.round, done.final_checkpoint)
         # Of a verdict that doesn't say, promotion does; who was promoted by a judge wasn't shown.
         is_promoted = done.verdict == Decision.PROMOTE
         if is_promoted if found is None else found.summary.get("better", is_promoted):
-            return done.parent
+            return done.final_checkpoint
     return ""
 
 

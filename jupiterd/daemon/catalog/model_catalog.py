@@ -119,7 +119,7 @@ def _of_run(run: CycleState) -> Iterator[KnownModel]:
 
 def _candidates(cycle: CycleState) -> Iterator[KnownModel]:
     """Yield what each round has trained, as far as its training is over."""
-    over = {done.round: done.parent for done in cycle.rounds}
+    over = {done.round: done.final_checkpoint for done in cycle.rounds}
     shares = _shares(cycle)
     for number in range(1, cycle.rounds_committed + 2):
         last = cycle.last_checkpoint(number)

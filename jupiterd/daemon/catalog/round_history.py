@@ -82,12 +82,12 @@ def _add(by: dict[str, AcceptanceStats], done: WorkCompleted) -> None:
 
 
 def _past(cycle: CycleState, done: RoundCommitted) -> PastRound:
-    found = judged(cycle, done.round, done.parent)
+    found = judged(cycle, done.round, done.final_checkpoint)
     summary = {} if found is None else found.summary
     steered = cycle.steered_after(done.round)
     return PastRound(
         number=done.round,
-        candidate=done.parent,
+        candidate=done.final_checkpoint,
         verdict=done.verdict,
         teaches=bool(summary.get("teaches")),
         worse_bpb=_worse_bpb(summary),

@@ -66,14 +66,14 @@ class _Rounds:
             seconds=_seconds(work) | trained_s,
             synthetic_share=_synthetic_share(work),
             generator=_writers(work, writer),
-            candidate=done.parent,
+            candidate=done.final_checkpoint,
         )
 
 
 def _gate_summary(done: RoundCommitted, work: Iterable[WorkCompleted]) -> Mapping[str, Scalar]:
     """Return the results of the gate's work on the round's candidate."""
     facts = {fact.item: fact for fact in work}
-    found = facts.get(verdict_item(done.round, done.parent, facts))
+    found = facts.get(verdict_item(done.round, done.final_checkpoint, facts))
     return {} if found is None else found.summary
 
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 import grpc
 
 from jupiterd.daemon.commands.dry_run import tried
-from jupiterd.daemon.commands.verb import Answer, Verb, Where
+from jupiterd.daemon.commands.verb import CommandResult, Verb, Where
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peer
@@ -180,7 +180,7 @@ def _asked_at(command: Command, node: NodeId) -> Command:
     return replace(command, asked_at=node) if isinstance(command, RequestedCommand) else command
 
 
-def _answer(document: Answer) -> dict[str, Any]:
+def _answer(document: CommandResult) -> dict[str, Any]:
     return {"schema": SCHEMA, **document}
 
 

@@ -305,7 +305,8 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
     from jupiterd.cycle.runs.run_settings import OF_ISLANDS
 
     more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch"}
-    told = settings.model_dump(mode="json", include={*OF_ISLANDS, *more})
+    names = {*OF_ISLANDS, *more}
+    told = {name: value for name, value in settings.to_scalars().items() if name in names}
     told[NODES] = ",".join(nodes)
     often_silent = ("start_from", MAX_RANKS, NODES, "max_steps", "least_batch")
     silent = {name for name in often_silent if not told[name]}

@@ -12,7 +12,7 @@ from typing import TypeVar
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.protocol.commands.command import Command
 
-Answer = Mapping[str, object]
+CommandResult = Mapping[str, object]
 """What came of a command, as a document without its schema."""
 
 C = TypeVar("C", bound=Command)
@@ -41,10 +41,10 @@ class Verb:
 
     request: type[Command]
     where: Where
-    carry_out: Callable[[TermServices | None, Command], Awaitable[Answer]]
+    carry_out: Callable[[TermServices | None, Command], Awaitable[CommandResult]]
     """Takes the parts of the term at the leader, and None elsewhere."""
     preparation: Preparation | None = None
-    forecast: Callable[[TermServices, Command], Awaitable[Answer]] | None = None
+    forecast: Callable[[TermServices, Command], Awaitable[CommandResult]] | None = None
     """Says what would come of it, with all its checks."""
     longest_s: float | None = None
     """How long it may take, while the leader goes on with other commands; None: one at a time."""
@@ -60,10 +60,10 @@ class Verb:
         return self.longest_s is not None
 
 
-def local(request: type[C], carry_out: Callable[[C], Awaitable[Answer]]) -> Verb:
+def local(request: type[C], carry_out: Callable[[C], Awaitable[CommandResult]]) -> Verb:
     """Return a verb that the daemon carries out that is asked."""
 
-    async def carry(_services: TermServices | None, command: Command) -> Answer:
+    async def carry(_services: TermServices | None, command: Command) -> CommandResult:
         return await carry_out(_of_kind(request, command))
 
     return Verb(request, Where.LOCAL, carry)
@@ -71,14 +71,14 @@ def local(request: type[C], carry_out: Callable[[C], Awaitable[Answer]]) -> Verb
 
 def at_leader(
     request: type[C],
-    carry_out: Callable[[TermServices, C], Awaitable[Answer]],
+    carry_out: Callable[[TermServices, C], Awaitable[CommandResult]],
     preparation: Preparation | None = None,
-    forecast: Callable[[TermServices, C], Awaitable[Answer]] | None = None,
+    forecast: Callable[[TermServices, C], Awaitable[CommandResult]] | None = None,
     longest_s: float | None = None,
 ) -> Verb:
     """Return a verb that the leader carries out."""
 
-    async def carry(services: TermServices | None, command: Command) -> Answer:
+    async def carry(services: TermServices | None, command: Command) -> CommandResult:
         if services is None:
             raise TypeError(f"{request.VERB} needs a term")
         return await carry_out(services, _of_kind(request, command))
@@ -106,9 +106,9 @@ def prepared(
 
 
 def _checked_forecast(
-    request: type[C], forecast: Callable[[TermServices, C], Awaitable[Answer]]
-) -> Callable[[TermServices, Command], Awaitable[Answer]]:
-    async def predict(services: TermServices, command: Command) -> Answer:
+    request: type[C], forecast: Callable[[TermServices, C], Awaitable[CommandResult]]
+) -> Callable[[TermServices, Command], Awaitable[CommandResult]]:
+    async def predict(services: TermServices, command: Command) -> CommandResult:
         return await forecast(services, _of_kind(request, command))
 
     return predict

@@ -19,7 +19,7 @@ from jupiterd.daemon.commands import (
 from jupiterd.daemon.commands.preparations import LocalPreparations
 from jupiterd.daemon.commands.purge_source import purge_source
 from jupiterd.daemon.commands.term_adapters import with_admissions, with_machines, with_term
-from jupiterd.daemon.commands.verb import Answer, Verb, at_leader, local, prepared
+from jupiterd.daemon.commands.verb import CommandResult, Verb, at_leader, local, prepared
 from jupiterd.daemon.cycles import generator_trial
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.term_services import TermServices
@@ -66,7 +66,11 @@ from jupiterd.protocol.commands.member_commands import (
     TrustNode,
     WithdrawToken,
 )
-from jupiterd.protocol.commands.script_commands import NoteKnocks, PrepareLaunch, ShipFolder
+from jupiterd.protocol.commands.script_commands import (
+    PrepareLaunch,
+    ReportRefusedConnections,
+    ShipFolder,
+)
 from jupiterd.protocol.commands.train_commands import ResumeTraining, StartTraining, StopTraining
 
 HAND_OVER_S = 10.0
@@ -77,16 +81,16 @@ HAND_OVER_S = 10.0
 class CommandHandlers:
     """The handlers of commands that need parts of this daemon."""
 
-    check_links: Callable[[CheckLinks], Awaitable[Answer]]
-    note_fetch: Callable[[NoteFetch], Awaitable[Answer]]
-    prepare_launch: Callable[[PrepareLaunch], Awaitable[Answer]]
-    ship_folder: Callable[[ShipFolder], Awaitable[Answer]]
-    note_knocks: Callable[[NoteKnocks], Awaitable[Answer]]
-    leave_cluster: Callable[[LeaveCluster], Awaitable[Answer]]
-    hand_over: Callable[[HandOverLead], Awaitable[Answer]]
-    merge_cluster: Callable[[Term, MergeCluster], Awaitable[Answer]]
-    check_allreduce: Callable[[TermServices, CheckAllreduce], Awaitable[Answer]]
-    try_generator: Callable[[TermServices, TryGenerator], Awaitable[Answer]]
+    check_links: Callable[[CheckLinks], Awaitable[CommandResult]]
+    note_fetch: Callable[[NoteFetch], Awaitable[CommandResult]]
+    prepare_launch: Callable[[PrepareLaunch], Awaitable[CommandResult]]
+    ship_folder: Callable[[ShipFolder], Awaitable[CommandResult]]
+    note_refused_connections: Callable[[ReportRefusedConnections], Awaitable[CommandResult]]
+    leave_cluster: Callable[[LeaveCluster], Awaitable[CommandResult]]
+    hand_over: Callable[[HandOverLead], Awaitable[CommandResult]]
+    merge_cluster: Callable[[Term, MergeCluster], Awaitable[CommandResult]]
+    check_allreduce: Callable[[TermServices, CheckAllreduce], Awaitable[CommandResult]]
+    try_generator: Callable[[TermServices, TryGenerator], Awaitable[CommandResult]]
 
 
 def verb_table(handlers: CommandHandlers, preparations: LocalPreparations) -> Mapping[str, Verb]:
@@ -103,7 +107,7 @@ def verb_table(handlers: CommandHandlers, preparations: LocalPreparations) -> Ma
 
 
 def _membership(handlers: CommandHandlers) -> tuple[Verb, ...]:
-    async def hand_over(_services: TermServices, command: HandOverLead) -> Answer:
+    async def hand_over(_services: TermServices, command: HandOverLead) -> CommandResult:
         return await handlers.hand_over(command)
 
     return (
@@ -178,5 +182,5 @@ def _checks(handlers: CommandHandlers) -> tuple[Verb, ...]:
         local(NoteFetch, handlers.note_fetch),
         local(PrepareLaunch, handlers.prepare_launch),
         local(ShipFolder, handlers.ship_folder),
-        local(NoteKnocks, handlers.note_knocks),
+        local(ReportRefusedConnections, handlers.note_refused_connections),
     )

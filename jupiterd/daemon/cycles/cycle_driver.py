@@ -16,6 +16,7 @@ from jupiterd.cluster.facts.facts import (
 )
 from jupiterd.cluster.facts.phase_facts import PhaseRedone
 from jupiterd.cluster.ledger.island_runs import stopped_with
+from jupiterd.cluster.ledger.progress_tree import weights_of
 from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.domain.changed_settings import with_changes
 from jupiterd.cycle.domain.domain import Domain, parse_domain
@@ -31,7 +32,7 @@ from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.runs.recorded_settings import base_of, loss_on
 from jupiterd.cycle.training.plan import parse_model
-from jupiterd.daemon.catalog.gate_history import last_student, looks_before
+from jupiterd.daemon.catalog.gate_history import best_student, looks_before
 from jupiterd.daemon.catalog.pause_facts import is_interactive, paused_now, waiting_after
 from jupiterd.daemon.catalog.round_history import active_generators_of
 from jupiterd.daemon.cycles.collect_phase import CollectPhase, lost_in
@@ -162,10 +163,10 @@ class CycleDriver:
             },
             candidate=last.artifact if last is not None and last.is_final else None,
             rounds=cycle.rounds_wanted,
-            standing=active_generators_of(cycle, self._domain),
+            active_generators=active_generators_of(cycle, self._domain),
             looks=looks_before(cycle, number, "" if last is None else last.artifact),
             generation_redos=cycle.steering.redos(str(Phase.GENERATE)),
-            student=last_student(cycle),
+            best_student=best_student(cycle),
             purged=self._term.purged(self._started),
             named_generator=generator_from(self._started.generator),
             first_model=str(self._started.settings.get("start_from", "")),
@@ -239,9 +240,7 @@ class CycleDriver:
             ManifestFrozen(
                 cycle=self._cycle,
                 round=view.round,
-                parent=str(getattr(line[-1], "artifact", "") or getattr(line[-1], "parent", ""))
-                if line
-                else "",
+                parent=weights_of(line[-1]) if line else "",
                 tokenizer=first_pack.outputs["tokenizer"],
                 shards=(result.outputs["shards"],),
                 sequences=int(result.counts["sequences"]),
@@ -284,6 +283,6 @@ class CycleDriver:
     def _unwritten(self, view: RoundView, after: ActiveGenerators) -> list[PhaseRedone]:
         """Return that what was written ahead counts no more, where somebody else is to write."""
         kinds = self._domain.generation.kinds
-        if not writes_otherwise(kinds, view.standing, after, view.named_generator):
+        if not writes_otherwise(kinds, view.active_generators, after, view.named_generator):
             return []
         return anew(self._term.cycle(self._cycle), self._cycle, view.round + 1)

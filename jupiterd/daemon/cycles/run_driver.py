@@ -79,7 +79,7 @@ class RunDriver:
             is_training=state.training is not None,
             data=data_of(self._term.state, self._run),
             has_manifest=ROUND in state.manifests,
-            trained=last.artifact if last is not None and last.is_final else None,
+            final_checkpoint=last.artifact if last is not None and last.is_final else None,
             completed={fact.item: result_of(fact) for fact in state.completed.values()},
             unscored=self._unscored,
         )
@@ -89,7 +89,7 @@ class RunDriver:
 
     async def _validate(self, step: RunItems) -> None:
         """Score the model, if that can be done: a run that is trained doesn't fail for it."""
-        model = self._view().trained
+        model = self._view().final_checkpoint
         try:
             await self._run_item(step)
         except JupiterError as error:
@@ -106,14 +106,14 @@ class RunDriver:
         is_bound = step.phase is Phase.PACK and requested is not None
         (item,) = step.items
         node = requested.node if is_bound and requested is not None else ""
-        trained = self._view().trained
+        trained = self._view().final_checkpoint
         await self._term.record(
             await self._runner.run(ROUND, item, node, lambda: self._check_line(trained))
         )
 
     def _check_line(self, trained: str | None) -> None:
         """Raise BranchChangedError where another model than this one counts by now."""
-        if self._view().trained != trained:
+        if self._view().final_checkpoint != trained:
             raise BranchChangedError("another line of the run counts by now")
 
     def _manifest(self, data: WorkResult) -> ManifestFrozen:

@@ -60,7 +60,7 @@ def step_with_prediction(
     parts = [Island.of(each.engine, each.nodes) for each in islands if each.cycle in taken.batches]
     if parts and not rate:
         shape, plan = training.shape, training.plan
-        exchanges = Exchanges(training.settings.ways, taken.steps)
+        exchanges = Exchanges(training.settings.pseudo_gradient_format, taken.steps)
         rate = _kept(predicted_of_islands(fleet_view, parts, shape, plan, exchanges))
     return replace(taken, predicted_tokens_per_s=rate)
 

@@ -277,7 +277,11 @@ class IslandCoordinator:
         if self._of.settings.sync_every:
             return self._of.settings.sync_every
         found = [*map(_island, islands)]
-        shape, plan, received = self._of.shape, self._of.plan, self._of.settings.ways
+        shape, plan, received = (
+            self._of.shape,
+            self._of.plan,
+            self._of.settings.pseudo_gradient_format,
+        )
         return inner_steps_of(self._services.fleet_view, found, shape, plan, received, step_s)
 
 

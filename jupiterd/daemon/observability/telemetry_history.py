@@ -6,7 +6,7 @@ Owns when a point is taken. Doesn't know what is stored of it (`node_history`), 
 import asyncio
 from typing import Any
 
-from jupiterd.cluster.health.node_history import INTERVAL_S, NodeHistory, Reading, slot_of
+from jupiterd.cluster.health.node_history import INTERVAL_S, NodeHistory, SeriesValues, slot_of
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.daemon.leader.node_speed import speed_of
 from jupiterd.daemon.ledger.replica import Replica
@@ -45,7 +45,7 @@ class TelemetryHistory:
                 continue
             peer = self._peers.get(member)
             speed = speed_of(member, running)
-            reading: Reading = {
+            reading: SeriesValues = {
                 **view.load_of(member),
                 "tokens_per_s": speed.tokens_per_s,
                 "step_lag": speed.step_lag,

@@ -38,7 +38,7 @@ class Exchanges:
     @classmethod
     def of(cls, settings: "RunSettings") -> Self:
         """Return what a run's settings say."""
-        return cls(settings.ways, settings.sync_every)
+        return cls(settings.pseudo_gradient_format, settings.sync_every)
 
 
 AS_PLANNED = Exchanges()

@@ -26,7 +26,7 @@ from jupiterd.daemon.scripts.readiness import Readiness
 from jupiterd.errors import BadRouteError, NotFoundError, PeerUnreachableError, UsageError
 from jupiterd.ids import NodeId
 from jupiterd.protocol.call_errors import from_rpc
-from jupiterd.protocol.commands.script_commands import NoteKnocks, PrepareLaunch
+from jupiterd.protocol.commands.script_commands import PrepareLaunch, ReportRefusedConnections
 from jupiterd.protocol.frames import ConnectionsRefused
 from jupiterd.rpc import script_pb2
 
@@ -126,12 +126,12 @@ class ScriptPlacement:
             raise from_rpc(error, name) from error
 
 
-async def note_knocks(
-    refused_connections: RefusedConnections, command: NoteKnocks
+async def note_refused_connections(
+    refused_connections: RefusedConnections, command: ReportRefusedConnections
 ) -> dict[str, Any]:
-    """Take in who knocked at ranks that jupiterctl runs on this machine; raises UsageError."""
+    """Count connections that ranks of jupiterctl on this machine refused; raises UsageError."""
     if not 0 < command.count <= MAX_NUMBER:
-        raise UsageError(f"nobody can knock {command.count} times")
+        raise UsageError(f"count must be from 1 to {MAX_NUMBER}, not {command.count}")
     refused_connections.note(ConnectionsRefused(command.count, list(command.hosts)), "launch")
     return {}
 

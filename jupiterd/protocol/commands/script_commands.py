@@ -48,8 +48,8 @@ class ShipFolder(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoteKnocks(Command):
-    """Take note who knocked at ranks that jupiterctl runs on this machine."""
+class ReportRefusedConnections(Command):
+    """Report connections that ranks which jupiterctl runs on this machine have refused."""
 
     VERB: ClassVar[str] = "script.knocked"
 

@@ -28,7 +28,7 @@ from jupiterd.workers.samples.sample_file import SampleWriter, read_all
 MOST_SET_ASIDE = 0.25
 """Of the training text's bytes, where nothing is held out for looking at."""
 
-Reading = Callable[[], Iterator[Sample]]
+SampleReader = Callable[[], Iterator[Sample]]
 
 
 def run(task: Task) -> TaskFinished:
@@ -90,7 +90,7 @@ def _scored(samples: Iterable[Sample], limits: ScoringLimits, most_bytes: int) -
 
 
 def _set_aside(
-    read: Reading, limits: ScoringLimits, wanted_bytes: int, seed: str
+    read: SampleReader, limits: ScoringLimits, wanted_bytes: int, seed: str
 ) -> frozenset[str]:
     """Return clusters in which about so much can be scored; a quarter of the text at most."""
     sizes, scored = Counter[str](), Counter[str]()
@@ -114,7 +114,7 @@ def _bytes_of(samples: Iterable[Sample], kind: str) -> int:
     return sum(len(sample.text.encode()) for sample in samples if sample.kind == kind)
 
 
-def _packed(read: Reading, share: float, seed: int) -> frozenset[str]:
+def _packed(read: SampleReader, share: float, seed: int) -> frozenset[str]:
     """Return the synthetic samples that the round packed."""
     offered = [
         Offered(sample.id, len(sample.text.encode()), sample.parents[0])

@@ -240,7 +240,8 @@ def check_line(ledger: Ledger) -> None:
         if isinstance(fact, RoundCommitted):
             rounds += 1
         is_next = fact.round == (rounds if isinstance(fact, RoundCommitted) else rounds + 1)
-        if fact.parent != last or not is_next:
+        above = fact.final_checkpoint if isinstance(fact, RoundCommitted) else fact.parent
+        if above != last or not is_next:
             raise Violation(f"the line breaks in round {fact.round}")
         last = fact.artifact if isinstance(fact, CheckpointCommitted) else last
 

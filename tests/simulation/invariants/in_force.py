@@ -16,6 +16,7 @@ from jupiterd.cluster.facts.facts import (
 )
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.lww_registers import fact_hash
+from jupiterd.cluster.ledger.progress_tree import weights_of
 from jupiterd.cluster.ledger.state import State
 from tests.simulation.node.recording import CYCLE
 
@@ -47,7 +48,7 @@ def _is_in_force(state: State, cycle: CycleState, named: set[str], fact: Fact) -
         case CheckpointCommitted():
             return fact.artifact in named or _waits(cycle, named, fact)
         case RoundCommitted():
-            return fact_hash(fact) in named or fact.parent not in named
+            return fact_hash(fact) in named or fact.final_checkpoint not in named
         case _:
             return True
 
@@ -58,8 +59,9 @@ def _waits(cycle: CycleState, named: set[str], fact: CheckpointCommitted) -> boo
         return fact.parent != ""
     placed = [each for _, each in cycle.placed()]
     before = [f for f in placed if isinstance(f, CheckpointCommitted) and f.artifact == fact.parent]
-    rounds = [f for f in placed if isinstance(f, RoundCommitted) and f.parent == fact.parent]
-    return all(f.round < fact.round for f in before) and not rounds
+    rounds = [f for f in placed if isinstance(f, RoundCommitted)]
+    is_end = any(f.final_checkpoint == fact.parent for f in rounds)
+    return all(f.round < fact.round for f in before) and not is_end
 
 
 def _named(cycle: CycleState) -> set[str]:
@@ -73,10 +75,10 @@ def _named(cycle: CycleState) -> set[str]:
     leaves = [*cycle.canonical_branch()[-1:], *cycle.other_leaves()]
     found = {fact_hash(leaf) for leaf in leaves if isinstance(leaf, RoundCommitted)}
     for leaf in leaves:
-        above = leaf.artifact if isinstance(leaf, CheckpointCommitted) else leaf.parent
+        above = weights_of(leaf)
         while above in checkpoints and above not in found:
             found.add(above)
             above = checkpoints[above].parent
     children = {(f.parent, f.round) for f in checkpoints.values() if f.artifact in found}
-    found |= {fact_hash(f) for f in rounds if (f.parent, f.round + 1) in children}
+    found |= {fact_hash(f) for f in rounds if (f.final_checkpoint, f.round + 1) in children}
     return found

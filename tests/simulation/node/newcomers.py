@@ -46,7 +46,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AdmissionReply:
     """What a member says to a newcomer."""
 
     is_admitted: bool
@@ -88,7 +88,7 @@ class Newcomer:
         token = rng.choice(issued)
         return Shown(token.token, WRONG_SECRET if rng.random() < MISTAKEN else token.secret)
 
-    def _hear(self, target: NodeId, shown: Shown, answer: Answer) -> None:
+    def _hear(self, target: NodeId, shown: Shown, answer: AdmissionReply) -> None:
         self._leader = answer.leader
         expected = shown.proof(Side.MEMBER, self.node, target)
         is_trusted = not shown.token or tokens.is_proved(expected, answer.proof)
@@ -124,17 +124,17 @@ class Newcomer:
         world.network.post(self.node, target, lambda: machine.deliver(answer))
 
 
-def let_in(process: "Process", node: NodeId, token_id: str, proof: bytes) -> Answer | None:
+def let_in(process: "Process", node: NodeId, token_id: str, proof: bytes) -> AdmissionReply | None:
     """Let a newcomer in, or say who leads; None where nothing could be recorded."""
     state = process.replica.ledger.state
     if process.leader_term is None or not process.leader_term.is_open:
-        return Answer(is_admitted=False, leader=process.presence.election.leader)
+        return AdmissionReply(is_admitted=False, leader=process.presence.election.leader)
     token = _proved(state.issued_tokens, process.node, node, token_id, proof)
     letting_in = token.token if token is not None and token.token in state.tokens else ""
     is_known = node in state.members
     walks_in = token is None and state.window_open and not state.roster.is_shut
     if not (is_known or walks_in or members.is_trusted(process)):
-        return Answer(is_admitted=False, leader=process.presence.election.leader)
+        return AdmissionReply(is_admitted=False, leader=process.presence.election.leader)
     decision, reason = admission.admit(state, state.window_open, node, letting_in)
     is_admitted = decision is Admission.ADMITTED
     process.world.met[reason.split(" token")[0]] += 1
@@ -143,7 +143,7 @@ def let_in(process: "Process", node: NodeId, token_id: str, proof: bytes) -> Ans
         if process.record(lambda _: [fact]) is None:
             return None
     shown = Shown(token.token, token.secret) if token is not None else Shown()
-    return Answer(is_admitted, None, shown.proof(Side.MEMBER, node, process.node))
+    return AdmissionReply(is_admitted, None, shown.proof(Side.MEMBER, node, process.node))
 
 
 def hand_out(process: "Process", node: NodeId) -> Content | None:

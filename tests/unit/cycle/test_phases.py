@@ -39,7 +39,7 @@ def test_round_one_goes_through_the_phases_in_order_and_generates_nothing(domain
 def test_a_later_round_generates_once_a_generator_was_promoted(domain: Domain) -> None:
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
-    phases = walk(domain, completed, round=2, standing=in_full(artifact("student")))
+    phases = walk(domain, completed, round=2, active_generators=in_full(artifact("student")))
     assert phases[:3] == [Phase.COLLECT, Phase.GENERATE, Phase.FILTER]
 
 
@@ -49,7 +49,7 @@ def test_a_round_that_is_packed_generates_no_more_whoever_was_promoted_since(
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
     walk(domain, completed, round=2)
-    again = walk(domain, completed, round=2, standing=in_full(artifact("other")))
+    again = walk(domain, completed, round=2, active_generators=in_full(artifact("other")))
     assert again == [Phase.TRAIN, "close"]
 
 
@@ -98,7 +98,12 @@ def test_the_holdout_reaches_nobody_but_its_maker_the_filter_and_the_evaluation(
         trained = None
         mine: dict[str, WorkResult] = {k: v for k, v in completed.items() if k.startswith("r1/")}
         for _ in range(20):
-            now = view(mine, round=number, standing=in_full(artifact("student")), candidate=trained)
+            now = view(
+                mine,
+                round=number,
+                active_generators=in_full(artifact("student")),
+                candidate=trained,
+            )
             step, _ = next_step(now, domain, SHAPE)
             if isinstance(step, CloseRound):
                 break
@@ -116,7 +121,7 @@ def test_the_holdout_reaches_nobody_but_its_maker_the_filter_and_the_evaluation(
 def test_generated_samples_of_every_round_are_filtered_anew(domain: Domain) -> None:
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
-    walk(domain, completed, round=2, standing=in_full(artifact("student")))
+    walk(domain, completed, round=2, active_generators=in_full(artifact("student")))
     for name in [name for name in completed if name.startswith("r3/")]:
         del completed[name]
     collected = {
@@ -128,7 +133,9 @@ def test_generated_samples_of_every_round_are_filtered_anew(domain: Domain) -> N
         for number in (0, 1)
     }
     now = view(
-        {**completed, **collected, **generated}, round=3, standing=in_full(artifact("student"))
+        {**completed, **collected, **generated},
+        round=3,
+        active_generators=in_full(artifact("student")),
     )
     step, _ = next_step(now, domain, SHAPE)
     assert isinstance(step, RunItems)
@@ -141,12 +148,12 @@ def test_what_is_written_ahead_is_what_the_next_round_asks_for(domain: Domain) -
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
     student = in_full(artifact("student"))
-    now = view(completed, round=1, rounds=3, standing=student)
+    now = view(completed, round=1, rounds=3, active_generators=student)
     written = {item.id for item in ahead(now, domain)}
     walk(domain, completed, round=2)
     promoted = replace(student, canary=artifact("other"))
     for standing in (student, promoted):
-        after = view(completed, round=2, rounds=3, standing=standing)
+        after = view(completed, round=2, rounds=3, active_generators=standing)
         usual = {item.id: item.inputs["model"] for item in generate(after, domain, SHAPE)}
         assert {usual[name] for name in written} == {artifact("student")}
         assert set(usual) - written == {"r2/generate/1"}
@@ -158,7 +165,7 @@ def test_what_is_written_again_is_written_by_other_draws_of_documents_in_another
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
     walk(domain, completed, round=2)
-    now = view(completed, round=2, seed=7, standing=in_full(artifact("student")))
+    now = view(completed, round=2, seed=7, active_generators=in_full(artifact("student")))
     told = [
         [
             (item.id, item.params["order"], item.params["seed"])
@@ -183,8 +190,11 @@ def test_nothing_is_written_ahead_for_no_round_or_in_place_of_a_student_on_trial
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
     student = artifact("student")
-    assert ahead(view(completed, rounds=1, standing=in_full(student)), domain) == ()
-    assert ahead(view(completed, rounds=3, standing=ActiveGenerators(canary=student)), domain) == ()
+    assert ahead(view(completed, rounds=1, active_generators=in_full(student)), domain) == ()
+    assert (
+        ahead(view(completed, rounds=3, active_generators=ActiveGenerators(canary=student)), domain)
+        == ()
+    )
     assert ahead(view(completed, rounds=3), domain) == ()
 
 

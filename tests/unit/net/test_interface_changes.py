@@ -10,10 +10,10 @@ from jupiterd.net import interface_changes, interfaces
 from jupiterd.net.interface_changes import InterfaceChanges
 from jupiterd.net.interfaces import ANYHOW_S, SHARED_S
 
-Reading = list[tuple[str, str]]
+Addresses = list[tuple[str, str]]
 
-FIRST: Reading = [("eth0", "192.0.2.1")]
-NEXT: Reading = [("eth0", "192.0.2.1"), ("eth1", "198.51.100.1")]
+FIRST: Addresses = [("eth0", "192.0.2.1")]
+NEXT: Addresses = [("eth0", "192.0.2.1"), ("eth1", "198.51.100.1")]
 
 
 class System:
@@ -29,7 +29,7 @@ class System:
     def tell(self) -> None:
         self.told.send(b"something has changed")
 
-    def read(self, _interfaces: tuple[str, ...] = ()) -> Reading:
+    def read(self, _interfaces: tuple[str, ...] = ()) -> Addresses:
         if not self.is_readable:
             raise OSError("too many open files")
         self.readings += 1

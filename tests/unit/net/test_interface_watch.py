@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 
-from jupiterd.net.interface_watch import InterfaceWatch, LostAddresses, Reading
+from jupiterd.net.interface_watch import InterfaceAddresses, InterfaceWatch, LostAddresses
 
 HOME = ("eth0", "192.0.2.1")
 MOVED = ("eth0", "192.0.2.9")
 SECOND = ("eth1", "198.51.100.1")
 
 
-def readings(*told: tuple[tuple[str, str], ...]) -> Callable[[], Reading]:
+def readings(*told: tuple[tuple[str, str], ...]) -> Callable[[], InterfaceAddresses]:
     one_by_one: Iterator[tuple[tuple[str, str], ...]] = iter(told)
     return lambda: frozenset(next(one_by_one))
 
@@ -46,7 +46,7 @@ def test_an_address_that_blinks_is_not_lost() -> None:
     assert not any(lost.among([HOME[1]]) for _ in range(3))
 
 
-def unreadable() -> Reading:
+def unreadable() -> InterfaceAddresses:
     raise OSError("too many open files")
 
 

@@ -61,7 +61,7 @@ def _rounds_over(state: State) -> list[tuple[str, int, tuple[str, ...]]]:
         rounds = cycle.rounds if cycle.started is not None else ()
         if rounds:
             known = sum(number <= len(rounds) for number, _ in cycle.completed)
-            found.append((name, known, tuple(done.parent for done in rounds)))
+            found.append((name, known, tuple(done.final_checkpoint for done in rounds)))
     return found
 
 

@@ -49,7 +49,7 @@ OUTPUTS = {
 }
 
 
-def _standing(generates: bool) -> ActiveGenerators:
+def _active_generators(generates: bool) -> ActiveGenerators:
     return ActiveGenerators({"complete_function": ("promoted",)} if generates else {})
 
 
@@ -69,8 +69,9 @@ class Walk:
         """Walk through one round; yield the name of each item once it is done."""
         trained = None
         while True:
+            active = _active_generators(generates)
             view = RoundView(
-                CYCLE, number, 7, "", self.completed, trained, 0, standing=_standing(generates)
+                CYCLE, number, 7, "", self.completed, trained, 0, active_generators=active
             )
             match next_step(view, DOMAIN, SHAPE)[0]:
                 case RunItems(_, items):

@@ -3,6 +3,7 @@ import pytest
 from jupiterd.cluster.facts.attempt_facts import AttemptClosed
 from jupiterd.cluster.facts.facts import CycleFailed, VerdictReached
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
+from jupiterd.cluster.ledger.progress_tree import weights_of
 from jupiterd.ids import ArtifactId
 from tests.support.cluster.building import (
     CYCLE,
@@ -149,7 +150,7 @@ def test_a_round_on_a_branch_promotes_nothing() -> None:
         round_over("x1", promoted="other"),
     )
     assert cycle.generator == "newest"
-    assert [leaf.parent for leaf in cycle.other_leaves()] == ["x1"]
+    assert [weights_of(leaf) for leaf in cycle.other_leaves()] == ["x1"]
 
 
 FORKED: tuple[CycleFact, ...] = (

@@ -21,7 +21,7 @@ class Tied(Cluster):
     """A cluster whose first verdict on any candidate is a tie; the judge's is what a test says."""
 
     def __init__(self, with_judge: str = "HOLD", **changes: object) -> None:
-        super().__init__("HOLD", **({"judge": SERVER, "student": STUDENT} | changes))
+        super().__init__("HOLD", **({"judge": SERVER, "best_student": STUDENT} | changes))
         self.with_judge = with_judge
         self.planted = self.pairs = 10.0
         self.trouble = ""
@@ -89,7 +89,7 @@ def test_a_judge_that_is_a_folder_is_an_input(domain: Domain) -> None:
     assert "server" not in asking.params
 
 
-@pytest.mark.parametrize("changes", [{"judge": None}, {"student": ""}])
+@pytest.mark.parametrize("changes", [{"judge": None}, {"best_student": ""}])
 def test_without_a_judge_or_a_last_student_nobody_is_asked(
     domain: Domain, changes: dict[str, object]
 ) -> None:

@@ -29,7 +29,7 @@ def items_of(**changes: Any) -> Mapping[Phase, list[WorkItem]]:
 
 @pytest.mark.parametrize(("student", "incumbent"), [("", BASE), (STUDENT, STUDENT)])
 def test_the_model_that_was_brought_is_scored_in_every_round(student: str, incumbent: str) -> None:
-    found = items_of(base=BASE, student=student)
+    found = items_of(base=BASE, best_student=student)
     for item in found[Phase.EVALUATE]:
         assert (item.inputs["base"], item.inputs["incumbent"]) == (BASE, incumbent)
         assert item.params["general_text"] == "general@1"

@@ -32,7 +32,7 @@ def judged_view(domain: Domain, **changes: object) -> RoundView:
     """Return a round 2 that is trained and that nobody has scored."""
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
-    walk(domain, completed, round=2, standing=in_full(artifact("generator")))
+    walk(domain, completed, round=2, active_generators=in_full(artifact("generator")))
     for name in [n for n in completed if n.startswith(("r2/evaluate", "r2/gate"))]:
         del completed[name]
     return view(completed, round=2, candidate=artifact("model-2"), **changes)
@@ -40,8 +40,9 @@ def judged_view(domain: Domain, **changes: object) -> RoundView:
 
 def test_last_student_and_generator_are_scored_beside_the_candidate(domain: Domain) -> None:
     models = {"student": artifact("student"), "generator": artifact("generator")}
-    changes = {"student": models["student"], "standing": in_full(models["generator"])}
-    step, _ = next_step(judged_view(domain, **changes), domain, SHAPE)
+    generators = in_full(models["generator"])
+    shown = judged_view(domain, best_student=models["student"], active_generators=generators)
+    step, _ = next_step(shown, domain, SHAPE)
     assert isinstance(step, RunItems)
     assert len(step.items) == EVALUATION_PIECES
     for item in step.items:
@@ -64,7 +65,7 @@ def test_the_candidate_is_compared_with_a_generator_that_people_named(
     domain: Domain, named: Generator, scored: ArtifactId
 ) -> None:
     canary = ActiveGenerators(canary=artifact("student"))
-    shown = judged_view(domain, standing=canary, named_generator=named)
+    shown = judged_view(domain, active_generators=canary, named_generator=named)
     step, _ = next_step(shown, domain, SHAPE)
     assert inputs_of(step)["generator"] == scored
 

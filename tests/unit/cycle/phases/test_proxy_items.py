@@ -178,7 +178,7 @@ def test_where_they_are_not_needed_the_gate_is_told_why(gate: str, text: str, to
 
 
 def second_round(domain: Domain, verdict: str = "PROMOTE", **changes: object) -> Cluster:
-    cluster = Cluster(verdict, standing=WRITING, **changes)
+    cluster = Cluster(verdict, active_generators=WRITING, **changes)
     cluster.walk(domain, 1)
     cluster.asked.clear()
     cluster.walk(domain, 2)
@@ -253,7 +253,7 @@ def test_little_is_scored_of_many_documents(domain: Domain) -> None:
 
 
 def test_what_was_purged_reaches_no_arm(domain: Domain) -> None:
-    cluster = Cluster(standing=WRITING, purged=frozenset({"docs"}))
+    cluster = Cluster(active_generators=WRITING, purged=frozenset({"docs"}))
     cluster.walk(domain)
     readers = ("choose_proxy_text", "generate", "pack_arm")
     told = [item.params["purged"] for item in cluster.asked if item.task in readers]
@@ -266,11 +266,11 @@ def test_who_writes_most_of_a_template_now_is_the_incumbent(domain: Domain) -> N
     both = ActiveGenerators(
         {"complete_function": (artifact("student"),)}, canary=artifact("canary")
     )
-    cluster = Cluster(standing=both)
+    cluster = Cluster(active_generators=both)
     cluster.walk(domain)
     writing = cluster.item(of_candidate(1, "write-incumbent-0")[0])
     assert writing.inputs["model"] == artifact("student")
-    alone = Cluster(standing=ActiveGenerators(canary=artifact("canary")))
+    alone = Cluster(active_generators=ActiveGenerators(canary=artifact("canary")))
     alone.walk(domain)
     writing = alone.item(of_candidate(1, "write-incumbent-0")[0])
     assert writing.inputs["model"] == artifact("canary")
@@ -303,7 +303,7 @@ TOO_LITTLE = (
 
 
 def test_too_little_generated_text_trains_nobody_and_holds_nobody_back(domain: Domain) -> None:
-    cluster = Cluster(standing=WRITING)
+    cluster = Cluster(active_generators=WRITING)
     cluster.share = 0.005
     cluster.walk(domain)
     cluster.asked.clear()
@@ -314,7 +314,7 @@ def test_too_little_generated_text_trains_nobody_and_holds_nobody_back(domain: D
 
 
 def test_a_round_from_before_packings_told_their_bytes_has_its_control(domain: Domain) -> None:
-    cluster = Cluster("HOLD", standing=WRITING)
+    cluster = Cluster("HOLD", active_generators=WRITING)
     cluster.walk(domain)
     cluster.asked.clear()
     packed = WorkResult(
@@ -363,7 +363,7 @@ def test_a_generator_that_could_not_be_had_is_told(domain: Domain) -> None:
 def test_where_no_student_fits_a_device_the_gate_is_told_why(
     domain: Domain, lacking: list[str]
 ) -> None:
-    cluster = Cluster(standing=WRITING)
+    cluster = Cluster(active_generators=WRITING)
     cluster.walk(domain)
     cluster.too_large = frozenset(lacking)
     cluster.asked.clear()
@@ -376,7 +376,7 @@ def test_where_no_student_fits_a_device_the_gate_is_told_why(
 
 
 def test_the_students_that_fit_are_compared_where_others_did_not(domain: Domain) -> None:
-    cluster = Cluster(standing=WRITING)
+    cluster = Cluster(active_generators=WRITING)
     cluster.walk(domain)
     cluster.too_large = frozenset({"candidate-7002", "real-7001"})
     cluster.walk(domain, 2)
@@ -391,7 +391,7 @@ def test_whatever_is_killed_whenever_the_same_items_are_asked_for(domain: Domain
     expected = {item.id: item for item in whole.asked}
     for seed in range(5):
         chance = random.Random(seed)
-        cluster = Cluster(standing=WRITING)
+        cluster = Cluster(active_generators=WRITING)
         cluster.walk(domain, 1)
         cluster.asked.clear()
         trained = ""
@@ -409,11 +409,11 @@ def test_whatever_is_killed_whenever_the_same_items_are_asked_for(domain: Domain
 @pytest.mark.parametrize(("saved", "share"), [(0.1, 0.25), (-0.1, 0.1), (0.0, 0.2)])
 def test_the_next_round_packs_by_what_the_controls_have_shown(saved: float, share: float) -> None:
     domain = domain_with(text=DOMAIN + "mix_ratio: {synthetic_share: 0.2}\n")
-    cluster = Cluster("HOLD", standing=WRITING)
+    cluster = Cluster("HOLD", active_generators=WRITING)
     cluster.bpb |= {"mix": 2.5 - saved, "real": 2.5}
     for number in (1, 2):
         cluster.walk(domain, number)
-    now = view(cluster.completed, round=3, standing=WRITING)
+    now = view(cluster.completed, round=3, active_generators=WRITING)
     found = synthetic_share(now, domain)
     assert found.share == pytest.approx(share)
     cluster.walk(domain, 3)

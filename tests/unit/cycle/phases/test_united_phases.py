@@ -30,8 +30,8 @@ def test_what_was_purged_is_told_to_whoever_reads_samples(domain: Domain) -> Non
     again: dict[str, WorkResult] = dict(completed)
     for _ in range(8):
         now = view(
-            again, round=2, standing=in_full(artifact("student")), purged=frozenset({"docs", "a"}),
-            candidate=artifact("next"),
+            again, round=2, active_generators=in_full(artifact("student")),
+            purged=frozenset({"docs", "a"}), candidate=artifact("next"),
         )  # fmt: skip
         step, _ = next_step(now, domain, SHAPE)
         assert isinstance(step, RunItems)

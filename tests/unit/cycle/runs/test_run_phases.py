@@ -26,13 +26,13 @@ FRESH = RunView(
     is_training=True,
     data=None,
     has_manifest=False,
-    trained=None,
+    final_checkpoint=None,
     completed={},
 )
 
 
 def test_a_model_that_could_not_be_validated_closes_the_run_all_the_same() -> None:
-    trained = replace(FRESH, data=DATA, has_manifest=True, trained=MODEL)
+    trained = replace(FRESH, data=DATA, has_manifest=True, final_checkpoint=MODEL)
     assert next_run_step(replace(trained, unscored=MODEL))[0] == CloseRun(MODEL)
     other = replace(trained, unscored=ArtifactId("o" * 64))
     assert isinstance(next_run_step(other)[0], RunItems)
@@ -61,7 +61,7 @@ def test_then_it_is_frozen_trained_on_and_scored_and_the_run_is_closed() -> None
     assert next_run_step(frozen)[0] == TrainRound(
         ArtifactId("t"), ArtifactId("s"), (ArtifactId("h"),)
     )
-    trained = replace(frozen, trained=MODEL)
+    trained = replace(frozen, final_checkpoint=MODEL)
     scoring = item_of(trained)
     assert (scoring.task, scoring.inputs) == ("evaluate_held_out", {"model": MODEL, "holdout": "h"})
     scored = replace(trained, completed={evaluation_id(MODEL): WorkResult({})})
@@ -70,7 +70,7 @@ def test_then_it_is_frozen_trained_on_and_scored_and_the_run_is_closed() -> None
 
 def test_without_held_out_text_nothing_is_scored() -> None:
     data = WorkResult({"tokenizer": ArtifactId("t"), "shards": ArtifactId("s")})
-    view = replace(FRESH, data=data, has_manifest=True, trained=MODEL)
+    view = replace(FRESH, data=data, has_manifest=True, final_checkpoint=MODEL)
     assert next_run_step(view)[0] == CloseRun(MODEL)
 
 

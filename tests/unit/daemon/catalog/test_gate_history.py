@@ -6,7 +6,7 @@ from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cluster.facts.phase_facts import PhaseRedone
 from jupiterd.cluster.ledger.cycle_state import CycleFact
 from jupiterd.cycle.base.work_item import Phase
-from jupiterd.daemon.catalog.gate_history import judged, last_student, looks_before
+from jupiterd.daemon.catalog.gate_history import best_student, judged, looks_before
 from jupiterd.daemon.catalog.phase_summary import own_work
 from tests.unit.daemon.queries.cycle.test_cycle_document import (
     CYCLE,
@@ -39,20 +39,20 @@ def second_round(first: str, said: str, *, better: bool) -> tuple[CycleFact, ...
 
 
 def test_there_is_no_student_before_one_was_shown_to_be_better() -> None:
-    assert last_student(folded(*TRAINED)) == ""
-    assert last_student(folded(*second_round("HOLD", "HOLD", better=False))) == ""
+    assert best_student(folded(*TRAINED)) == ""
+    assert best_student(folded(*second_round("HOLD", "HOLD", better=False))) == ""
 
 
 def test_a_promoted_student_stays_the_one_to_beat_while_others_are_held() -> None:
-    assert last_student(folded(*second_round("PROMOTE", "HOLD", better=False))) == "k2"
+    assert best_student(folded(*second_round("PROMOTE", "HOLD", better=False))) == "k2"
 
 
 def test_a_student_that_was_better_and_held_for_another_reason_is_the_one_to_beat() -> None:
-    assert last_student(folded(*second_round("PROMOTE", "HOLD", better=True))) == "m2"
+    assert best_student(folded(*second_round("PROMOTE", "HOLD", better=True))) == "m2"
 
 
 def test_a_promotion_of_a_time_before_the_questions_counts_too() -> None:
-    assert last_student(folded(*TRAINED, verdict("PROMOTE"), committed("PROMOTE"))) == "k2"
+    assert best_student(folded(*TRAINED, verdict("PROMOTE"), committed("PROMOTE"))) == "k2"
 
 
 def test_the_verdict_that_saw_the_vault_is_the_one_that_counts() -> None:
@@ -105,7 +105,7 @@ def test_a_student_that_a_judge_promoted_is_not_the_one_to_beat() -> None:
         verdict("PROMOTE", number=2, candidate="m2"),
         committed("PROMOTE", number=2, parent="m2"),
     )
-    assert last_student(folded(*before, *tied)) == "k2"
+    assert best_student(folded(*before, *tied)) == "k2"
 
 
 def test_of_three_verdicts_the_one_that_was_told_most_counts() -> None:

@@ -26,7 +26,7 @@ from jupiterd.cycle.gate.record import VERDICT_FILE
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.rounds.explanation import explain
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.catalog.gate_history import last_student
+from jupiterd.daemon.catalog.gate_history import best_student
 from jupiterd.daemon.cycles import judge_phase
 from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.leader import work_item
@@ -175,7 +175,7 @@ async def test_a_tie_is_put_before_a_judge_and_the_verdict_can_be_reached_again_
             assert f"the candidate won {preference['wins']}" in told
 
             assert leading.term.cycle(CYCLE).verdicts[2].verdict == verdict["verdict"]["decision"]
-            assert last_student(leading.term.cycle(CYCLE)) == made.student, "the one to beat stays"
+            assert best_student(leading.term.cycle(CYCLE)) == made.student, "the one to beat stays"
             shown = cycle_document(leading.term.cycle(CYCLE), None, model=None, has_leader=True)
             row = next(p for p in shown["phases"] if (p["round"], p["phase"]) == (2, "gate"))
             assert row["done"] == 90

@@ -37,7 +37,7 @@ MACHINE = Hardware("Linux", "x86_64", "a CPU", 8, 16 << 30, devices=("cpu",))
 USUAL = 8
 FULL = DeviceFullError("beta: cpu has 0.1 GB free, and a gang needs 0.4 GB there at the least")
 
-Answer = tuple[int, str] | JupiterError
+PreflightReply = tuple[int, str] | JupiterError
 
 
 class Asking(FakeCalls):
@@ -45,7 +45,7 @@ class Asking(FakeCalls):
 
     machine = MACHINE
 
-    def __init__(self, answers: Mapping[NodeId, Answer]) -> None:
+    def __init__(self, answers: Mapping[NodeId, PreflightReply]) -> None:
         super().__init__()
         self.answers = answers
         self.requests: list[tuple[NodeId, peer_pb2.PrepareRanksRequest]] = []

@@ -46,7 +46,7 @@ async def test_an_island_that_is_trained_is_over(tmp_path: Path) -> None:
     async with leading_with(tmp_path, last) as leading:
         await run_task(leading)
         island = leading.term.cycle(ISLAND)
-        assert [done.parent for done in island.rounds] == ["k"]
+        assert [done.final_checkpoint for done in island.rounds] == ["k"]
         assert not leading.term.cycle(CYCLE).has_nothing_to_do
 
 

@@ -18,7 +18,7 @@ from jupiterd.protocol.commands.check_commands import CheckLinks
 from jupiterd.protocol.commands.command import HINT, Command, PlainMap, wire_name
 from jupiterd.protocol.commands.cycle_commands import ExtendCycle, SwitchBranch
 from jupiterd.protocol.commands.data_commands import PrepareData, PurgeSource
-from jupiterd.protocol.commands.script_commands import NoteKnocks, ShipFolder
+from jupiterd.protocol.commands.script_commands import ReportRefusedConnections, ShipFolder
 from jupiterd.protocol.commands.train_commands import StartTraining
 
 
@@ -97,7 +97,11 @@ def test_each_field_that_is_needed_is_named_where_it_is_missing(kind: type[Comma
         (PrepareData, {"name": "x", "source": "docs"}, "data.prepare: source isn't a map"),
         (ExtendCycle, {"rounds": "many"}, "cycle.extend: rounds isn't a whole number"),
         (ExtendCycle, {"rounds": float("inf")}, "cycle.extend: rounds isn't a whole number"),
-        (NoteKnocks, {"count": 1, "hosts": "here"}, "script.knocked: hosts isn't a list"),
+        (
+            ReportRefusedConnections,
+            {"count": 1, "hosts": "here"},
+            "script.knocked: hosts isn't a list",
+        ),
         (StartTraining, {"model": "1m", "settings": []}, "train.start: settings isn't a map"),
     ],
 )

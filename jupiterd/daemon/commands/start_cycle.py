@@ -5,7 +5,7 @@ a cycle is conducted, or when.
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -65,21 +65,10 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
         TooLargeForDeviceError: the model fits no machine's memory.
         UsageError: something that can't be.
     """
-    from jupiterd.cycle.domain.domain import parse_domain  # its models take 8 MB, idle or not
-    from jupiterd.cycle.generation.usual_templates import recorded
     from jupiterd.cycle.runs.cycle_options import CycleOptions
-    from jupiterd.cycle.runs.recorded_settings import NAMED_GENERATOR, OF_TUNING
-    from jupiterd.cycle.training.architectures import engine_for
-    from jupiterd.cycle.training.plan import parse_model
 
-    text = command.domain_yaml
     options = CycleOptions.parse(command.training or {})
-    text, domain = options.in_domain(text, parse_domain(text, f"{command.domain_name}.yaml"))
-    generator = _generator(domain, command)
-    check_writers(fleet.placement, command.to_plain(), ("generator", "judge"))
-    of_itself = {} if generator else _base_that_writes(domain, command)
-    generator = generator or of_itself
-    text, domain = recorded(text, domain, generator, by_base=bool(of_itself))
+    described = _described(fleet.placement, command, options)
     if not 1 <= command.rounds <= MAX_ROUNDS:
         raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {command.rounds}")
     nodes, most = named_nodes(
@@ -87,42 +76,101 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
     )
     suiting = _suiting_size(fleet.placement, command, nodes)
     size = command.size or suiting.size
+    started = _begun(command, described, options, size)
+    settings = _settings(command, described.domain, options).model_copy(update={MAX_RANKS: most})
+    wanted = wanted_of_round(started.engine, settings, nodes)
+    text = Text(_tokens(command), has_base=_has_base(command, described.domain))
+    model, settings, forecast = _with_forecast(fleet, started, wanted, settings, text)
+    if written := written_before(fleet.state, fleet.placement, command.writer or ""):
+        forecast["writing"] = written
+    forecast |= _size_reason(suiting, size, forecast.get("sheet", ()))
+    recorded = _recorded(settings, nodes) | _loss_on(command, options.loss_on)
+    recorded |= _recorded_sources(command, described, settings)
+    return replace(started, model_yaml=model, settings=recorded), forecast
+
+
+@dataclass(frozen=True)
+class _Described:
+    """A cycle's domain, as it is recorded, and the model that writes its text."""
+
+    text: str
+    """The domain's file."""
+    domain: "Domain"
+    generator: Mapping[str, Scalar]
+    """Empty: nobody, before a student of the cycle is promoted."""
+    by_base: bool
+    """The generator is the chat model that round 1 begins with; nobody has named one."""
+
+
+def _described(
+    placement: Placement, command: DescribedCycle, options: "CycleOptions"
+) -> _Described:
+    from jupiterd.cycle.domain.domain import parse_domain  # its models take 8 MB, idle or not
+    from jupiterd.cycle.generation.usual_templates import recorded
+
+    text = command.domain_yaml
+    text, domain = options.in_domain(text, parse_domain(text, f"{command.domain_name}.yaml"))
+    named = _generator(domain, command)
+    check_writers(placement, command.to_plain(), ("generator", "judge"))
+    base = {} if named else _base_that_writes(domain, command)
+    text, domain = recorded(text, domain, named or base, by_base=bool(base))
+    return _Described(text, domain, named or base, bool(base))
+
+
+def _begun(
+    command: DescribedCycle, described: _Described, options: "CycleOptions", size: str
+) -> CycleStarted:
+    """Return the cycle with its model and its engine, without the settings of its rounds."""
+    from jupiterd.cycle.training.architectures import engine_for
+    from jupiterd.cycle.training.plan import parse_model
+
     started = CycleStarted(
         cycle=CycleId(secrets.token_hex(8)),
-        domain=domain.domain,
-        domain_yaml=text,
+        domain=described.domain.domain,
+        domain_yaml=described.text,
         rounds=command.rounds,
         size=str(_init(command).get("model") or "") or size,
         seed=1 if command.seed is None else command.seed,
         started_at=wall_iso(),
         engine=_engine(command),
-        generator=generator,
-        judge=_judge(domain, command),
+        generator=described.generator,
+        judge=_judge(described.domain, command),
         interactive=command.interactive,
         without_verdict=command.without_verdict,
     )
-    given = options.in_model(_model(domain, command, size))
-    started = replace(started, engine=engine_for(started.engine, parse_model(given)))
-    settings = _settings(command, domain, options).model_copy(update={MAX_RANKS: most})
+    model = options.in_model(_model(described.domain, command, size))
+    engine = engine_for(started.engine, parse_model(model))
+    return replace(started, model_yaml=model, engine=engine)
+
+
+def _has_base(command: DescribedCycle, domain: "Domain") -> bool:
     begins_with = domain.init if command.begins_with is None else command.begins_with
-    has_base = bool(_init(command)) or begins_with != SCRATCH
-    wanted = wanted_of_round(started.engine, settings, nodes)
-    text = Text(_tokens(command), has_base=has_base)
-    model, settings, forecast = _with_forecast(
-        fleet, replace(started, model_yaml=given), wanted, settings, text
-    )
-    if written := written_before(fleet.state, fleet.placement, command.writer or ""):
-        forecast["writing"] = written
-    if suiting.reason:
-        forecast["size"] = {"size": suiting.size, "reason": suiting.reason}
-        if size == suiting.size:
-            forecast["sheet"] = [f"Size {size}: {suiting.reason}", *forecast.get("sheet", ())]
-    kept = {**_recorded(settings, nodes), **_loss_on(command, options.loss_on)}
-    if generator and not of_itself and settings.recipe == OF_TUNING:
-        kept[NAMED_GENERATOR] = True
-    if command.asked_at and paths_of(domain.data_sources):
-        kept[ASKED_AT] = command.asked_at
-    return replace(started, model_yaml=model, settings=kept), forecast
+    return bool(_init(command)) or begins_with != SCRATCH
+
+
+def _size_reason(suiting: "SizeChoice", size: str, sheet: Sequence[str]) -> dict[str, Any]:
+    """Return what a forecast says of the size that suits the text, where somebody has looked."""
+    if not suiting.reason:
+        return {}
+    found: dict[str, Any] = {"size": {"size": suiting.size, "reason": suiting.reason}}
+    if size == suiting.size:
+        found["sheet"] = [f"Size {size}: {suiting.reason}", *sheet]
+    return found
+
+
+def _recorded_sources(
+    command: DescribedCycle, described: _Described, settings: "RunSettings"
+) -> dict[str, Scalar]:
+    """Return what is recorded of a generator that people named, and of who named local paths."""
+    from jupiterd.cycle.runs.recorded_settings import NAMED_GENERATOR, OF_TUNING
+
+    found: dict[str, Scalar] = {}
+    is_named = bool(described.generator) and not described.by_base
+    if is_named and settings.recipe == OF_TUNING:
+        found[NAMED_GENERATOR] = True
+    if command.asked_at and paths_of(described.domain.data_sources):
+        found[ASKED_AT] = command.asked_at
+    return found
 
 
 async def check_models(reach: ArtifactReach, started: CycleStarted) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cluster.planning.asking_node import ASKED_AT, asking_node
@@ -100,6 +100,46 @@ def needs_engine(item: WorkItem) -> bool:
     return item.task not in NEEDS_NO_ENGINE and not is_asked_elsewhere(item)
 
 
+@dataclass
+class _Tries:
+    """What the tries of one item have shown so far."""
+
+    memory: ItemFailures
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    failures: int = 0
+    """Those that are of the item's own making."""
+    without: frozenset[NodeId] = frozenset()
+    """Nodes that the next try passes over, where another can do it."""
+    empty: list[EmptySourceError] = field(default_factory=list[EmptySourceError])
+    """What nodes without the folder said."""
+
+    def is_out_of_reach(self, patience: Patience) -> bool:
+        """Count a source that couldn't be reached; return whether to give up."""
+        elapsed_s = self.policy.fail(now_s())
+        self.policy.unreachable += 1
+        return patience.is_over(self.policy.unreachable, elapsed_s)
+
+    def is_final(
+        self, node: NodeId | None, error: JupiterError, able: Collection[NodeId], longest_s: float
+    ) -> bool:
+        """Count a failure; return whether no other try can help.
+
+        Args:
+            node: where it failed; None where no node could be chosen.
+            error: how.
+            able: the nodes that can do it.
+            longest_s: so long it is tried since it last got on.
+        """
+        is_other = self.memory.learn(node, error, able)
+        self.failures += not (error.may_mend or is_other)
+        is_over = (
+            self.policy.fail(now_s()) >= longest_s
+            or self.failures >= MAX_FAILURES
+            or self.memory.is_repeated(node, error, is_other=is_other)
+        )
+        return is_over or (error.is_permanent and not is_other)
+
+
 class ItemRunner:
     """Runs the items of one cycle or run for one term."""
 
@@ -136,71 +176,73 @@ class ItemRunner:
         Raises:
             JupiterError: trying again can't help.
         """
-        failures, trying, memory = 0, RetryPolicy(), ItemFailures(item)
-        empty: list[EmptySourceError] = []
-        without: frozenset[NodeId] = frozenset()
+        tries = _Tries(ItemFailures(item))
         while True:
             node: NodeId | None = None
-            trying.begin(now_s())
+            tries.policy.begin(now_s())
             try:
                 node = (
                     self._named(only_on)
                     if only_on
-                    else self._place(item, without, memory.too_small)
+                    else self._place(item, tries.without, tries.memory.too_small)
                 )
-                return await self._try(round_number, memory.fitted(node), node, trying)
+                return await self._try(round_number, tries.memory.fitted(node), node, tries.policy)
             except EmptySourceError as error:
-                # A folder lies on one machine only: it is looked for on each.
-                empty.append(error)
-                without |= {node} if node is not None else frozenset()
-                is_tried = without.issuperset(self._placement.fit_workers())
-                if only_on or isinstance(error, TooLittleTextError) or is_tried:
-                    raise _telling(empty) from None
+                self._look_elsewhere(tries, node, error, only_on)
             except SourceUnreachableError as error:
-                elapsed_s = trying.fail(now_s())
-                trying.unreachable += 1
-                patience = NEEDED if is_needed() else SPARED
-                if patience.is_over(trying.unreachable, elapsed_s):
+                if tries.is_out_of_reach(NEEDED if is_needed() else SPARED):
                     raise
-                without = self._one_more(without, node)
-                await wait_out(self._board, self._cycle, error.message, SOURCE_RETRY_S)
+                await self._pass_on(tries, node, error, SOURCE_RETRY_S)
                 check()
             except DeviceBusyError as error:
-                without = self._one_more(without, node)
-                await wait_out(self._board, self._cycle, error.message, BUSY_RETRY_S)
+                await self._pass_on(tries, node, error, BUSY_RETRY_S)
                 check()
             except JupiterError as error:
-                is_other = memory.learn(node, error, self._able(item, only_on))
-                failures += not (error.may_mend or is_other)
-                is_over = (
-                    trying.fail(now_s()) >= longest_s
-                    or failures >= MAX_FAILURES
-                    or memory.is_repeated(node, error, is_other=is_other)
-                )
-                if is_over or (error.is_permanent and not is_other):
+                if tries.is_final(node, error, self._able(item, only_on), longest_s):
                     raise
                 if isinstance(error, WorkFailedError):
-                    without = self._one_more(without, node)
+                    tries.without = self._one_more(tries.without, node)
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
-                await self._pause(node, error.message, trying.pause_s, memory, check)
+                await self._pause(node, error.message, tries, check)
                 check()
+
+    def _look_elsewhere(
+        self, tries: _Tries, node: NodeId | None, error: EmptySourceError, only_on: str
+    ) -> None:
+        """Leave a node out where a folder is empty or missing: a folder lies on one machine only.
+
+        Raises:
+            EmptySourceError: no other node is left to look on.
+        """
+        tries.empty.append(error)
+        tries.without |= {node} if node is not None else frozenset()
+        is_tried = tries.without.issuperset(self._placement.fit_workers())
+        if only_on or isinstance(error, TooLittleTextError) or is_tried:
+            raise _telling(tries.empty) from None
+
+    async def _pass_on(
+        self, tries: _Tries, node: NodeId | None, error: JupiterError, pause_s: float
+    ) -> None:
+        """Leave the next try to another node, if there is one, after a pause."""
+        tries.without = self._one_more(tries.without, node)
+        await wait_out(self._board, self._cycle, error.message, pause_s)
 
     async def _pause(
         self,
         node: NodeId | None,
         trouble: str,
-        pause_s: float,
-        memory: ItemFailures,
+        tries: _Tries,
         check: Callable[[], None],
     ) -> None:
         """Wait before another try.
 
         Who waits for a machine looks often; who fails on one needn't do so each second.
         """
-        if node is not None and memory.is_last_try:
+        if node is not None and tries.memory.is_last_try:
             await self._until_alone(node, trouble, check)
         else:
-            await wait_out(self._board, self._cycle, trouble, RETRY_S if node is None else pause_s)
+            pause_s = RETRY_S if node is None else tries.policy.pause_s
+            await wait_out(self._board, self._cycle, trouble, pause_s)
 
     async def _until_alone(self, node: NodeId, trouble: str, check: Callable[[], None]) -> None:
         """Give a node a while in which what else runs there may end."""

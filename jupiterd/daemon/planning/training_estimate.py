@@ -22,7 +22,8 @@ from jupiterd.daemon.planning.requested_machines import ANYBODY, RequestedMachin
 from jupiterd.daemon.planning.throughput_history import tokens_per_s_of_a_rank
 
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
-    from jupiterd.cycle.training.engine_options import DeviceAbilities
+    from jupiterd.cycle.runs.run_sheet import Gang
+    from jupiterd.cycle.training.engine_options import DeviceAbilities, ResolvedOptions
     from jupiterd.cycle.training.memory import Fit
     from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 
@@ -66,56 +67,97 @@ def estimate(
         TooLargeForDeviceError: no plan fits.
         UsageError: the engine can't load the model, or the device can't do what was asked for.
     """
-    from jupiterd.cycle.runs.run_sheet import Accumulation, Gang, run_sheet
-    from jupiterd.cycle.training.architectures import check_engine, parameter_count
-    from jupiterd.cycle.training.document_masking import check_documents_apart
+    from jupiterd.cycle.runs.run_sheet import run_sheet
     from jupiterd.cycle.training.engine_options import resolve
-    from jupiterd.cycle.training.memory import flops_per_token, plan_that_fits
-    from jupiterd.daemon.catalog.model_specs import presets
 
     gangs = [EngineChoice(i.engine, i.nodes, "an island") for i in asked.chosen] or [choice]
+    device = _checked_device(fleet_view.machines, gangs, shape, plan)
+    fit = _fit(shape, plan, device)
+    options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
+    machines = trainers(fleet_view.placement, asked.nodes)
+    layouts = planned_layouts(fleet_view, choice, shape, fit.plan, machines, asked)
+    ranks = _ranks(fleet_view.machines, gangs) if asked.chosen else len(choice.gang)
+    before = ranks * tokens_per_s_of_a_rank(fleet_view.state, choice.engine, shape)
+    speed = layouts.tokens_per_s or (0.0 if asked.chosen else before)
+    whole = _whole(shape, device, ranks, speed)
+    sheet = run_sheet(shape, fit.plan, options, fit.need, whole, is_open=is_open)
+    changes = [f"to fit the smallest device: {', '.join(fit.changes)}"] if fit.changes else []
+    engine = " and ".join(sorted({gang.engine for gang in gangs}))
+    values = _values(shape, plan, fit, whole) | _computed(engine, options)
+    return TrainingEstimate(
+        fit, [*sheet, *changes], values, plan_document(layouts, fleet_view.machines.names())
+    )
+
+
+def _checked_device(
+    machines: Machines, gangs: Sequence[EngineChoice], shape: "ModelShape", plan: "TrainPlan"
+) -> "DeviceAbilities":
+    """Return the smallest device; raises UsageError where an engine can't do what is asked."""
+    from jupiterd.cycle.training.architectures import check_engine
+    from jupiterd.cycle.training.document_masking import check_documents_apart
+
     for gang in gangs:
         check_engine(gang.engine, shape)
     check_documents_apart(shape, plan.options)
-    device = smallest_device(fleet_view.machines, gangs)
+    return smallest_device(machines, gangs)
+
+
+def _fit(shape: "ModelShape", plan: "TrainPlan", device: "DeviceAbilities") -> "Fit":
+    """Return the plan as it fits a device; a refusal names the sizes that would fit it."""
+    from jupiterd.cycle.training.memory import plan_that_fits
+    from jupiterd.daemon.catalog.model_specs import presets
+
     sizes = [] if not device.memory_bytes else [_sized(each, shape) for each in presets()]
-    fit = plan_that_fits(shape, plan, device, sizes)
-    options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
-    ranks = _ranks(fleet_view.machines, gangs) if asked.chosen else len(choice.gang)
-    machines = trainers(fleet_view.placement, asked.nodes)
-    layouts = planned_layouts(fleet_view, choice, shape, fit.plan, machines, asked)
-    before = ranks * tokens_per_s_of_a_rank(fleet_view.state, choice.engine, shape)
-    speed = layouts.tokens_per_s or (0.0 if asked.chosen else before)
-    flops_per_s = speed * flops_per_token(shape)
-    whole = Gang(ranks, device.memory_bytes, flops_per_s, device.ram_bytes)
-    batch = Accumulation.of(fit.plan, ranks)
-    tokens = plan.steps * plan.batch_sequences * shape.seq_len
-    changes = [f"to fit the smallest device: {', '.join(fit.changes)}"] if fit.changes else []
-    return TrainingEstimate(
-        fit,
-        [*run_sheet(shape, fit.plan, options, fit.need, whole, is_open=is_open), *changes],
-        {
-            "parameters": parameter_count(shape),
-            "vocab_size": shape.vocab_size,
-            "engine": " and ".join(sorted({gang.engine for gang in gangs})),
-            "precision": options.precision,
-            "optimizer": options.optimizer,
-            "weights": options.weights,
-            "gradient_checkpointing": options.gradient_checkpointing,
-            "memory_bytes_per_device": fit.need.on_device if device.ram_bytes else fit.need.total,
-            "device_memory_bytes": device.memory_bytes or None,
-            "micro_batch": batch.micro_batch,
-            "accumulation": batch.steps,
-            "ranks": ranks,
-            "batch_sequences": batch.sequences,
-            "steps": plan.steps or None,
-            "tokens": tokens or None,
-            "tokens_per_s": round(speed, 1) or None,
-            "eta_s": round(tokens / speed, 1) if speed and tokens else None,
-            "changes": list(fit.changes),
-        },
-        plan_document(layouts, fleet_view.machines.names()),
-    )
+    return plan_that_fits(shape, plan, device, sizes)
+
+
+def _whole(
+    shape: "ModelShape", device: "DeviceAbilities", ranks: int, tokens_per_s: float
+) -> "Gang":
+    """Return what trains, as the page that people read sees it."""
+    from jupiterd.cycle.runs.run_sheet import Gang
+    from jupiterd.cycle.training.memory import flops_per_token
+
+    flops_per_s = tokens_per_s * flops_per_token(shape)
+    return Gang(ranks, device.memory_bytes, flops_per_s, device.ram_bytes)
+
+
+def _computed(engine: str, options: "ResolvedOptions") -> dict[str, Any]:
+    """Return how the engines compute, for programs."""
+    return {
+        "engine": engine,
+        "precision": options.precision,
+        "optimizer": options.optimizer,
+        "weights": options.weights,
+        "gradient_checkpointing": options.gradient_checkpointing,
+    }
+
+
+def _values(shape: "ModelShape", plan: "TrainPlan", fit: "Fit", gang: "Gang") -> dict[str, Any]:
+    """Return sizes, the batch and the time, for programs.
+
+    plan: what was asked for; `fit` has it as it fits
+    """
+    from jupiterd.cycle.runs.run_sheet import Accumulation
+    from jupiterd.cycle.training.architectures import parameter_count
+
+    batch = Accumulation.of(fit.plan, gang.ranks)
+    tokens, speed = plan.steps * plan.batch_sequences * shape.seq_len, gang.tokens_per_s(shape)
+    return {
+        "parameters": parameter_count(shape),
+        "vocab_size": shape.vocab_size,
+        "memory_bytes_per_device": fit.need.on_device if gang.ram_bytes else fit.need.total,
+        "device_memory_bytes": gang.memory_bytes or None,
+        "micro_batch": batch.micro_batch,
+        "accumulation": batch.steps,
+        "ranks": gang.ranks,
+        "batch_sequences": batch.sequences,
+        "steps": plan.steps or None,
+        "tokens": tokens or None,
+        "tokens_per_s": round(speed, 1) or None,
+        "eta_s": round(tokens / speed, 1) if speed and tokens else None,
+        "changes": list(fit.changes),
+    }
 
 
 def _sized(preset: "ModelShape", like: "ModelShape") -> "ModelShape":

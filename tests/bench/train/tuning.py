@@ -114,7 +114,7 @@ def of_trainer(model: Path, data: Path, steps: int, ended: Ended) -> None:
 
 def of_mlx_lm(model: Path, data: Path, steps: int, ended: Ended, *, everything: bool) -> None:
     """Run what `mlx_lm lora --train --fine-tune-type full` runs; with everything: its trainer."""
-    from types import SimpleNamespace
+    from argparse import Namespace
 
     import mlx.core as mx
     from mlx.optimizers import AdamW
@@ -144,7 +144,7 @@ def of_mlx_lm(model: Path, data: Path, steps: int, ended: Ended, *, everything: 
         "max_seq_length": SEQ_LEN + 1,
         "adapter_path": str(data / "adapters"),
     }
-    asked = SimpleNamespace(**CONFIG_DEFAULTS | settings)
+    asked = Namespace(**CONFIG_DEFAULTS | settings)
     rows, ends = load_dataset(asked, tokenizer)[0], StepEnds()
     if not everything:
         train_model(asked, loaded, rows, [], ends)  # no look at held-out text

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +25,19 @@ ATTIC = ClusterId("a" * 32)
 HOUR_S = 3601.0
 GIB = 1 << 30
 
+
+class AdvancedTime:
+    """The module `time`, as the daemon's clocks read it, with its clocks put forward."""
+
+    CLOCK_BOOTTIME = CLOCK_MONOTONIC = time.CLOCK_MONOTONIC
+
+    def __init__(self) -> None:
+        self.ahead_s = 0.0
+
+    def clock_gettime(self, clock_id: int) -> float:
+        return time.clock_gettime(clock_id) + self.ahead_s
+
+
 Ending = AsyncIterator[None]
 """Raises an alarm, yields, and ends its cause."""
 
@@ -35,16 +47,8 @@ class Desk:
 
     def __init__(self, folder: Path, stack: AsyncExitStack, patch: pytest.MonkeyPatch) -> None:
         self._folder, self._stack, self.patch = folder, stack, patch
-        self._ahead_s = 0.0
-        patch.setattr(
-            clock,
-            "time",
-            SimpleNamespace(
-                CLOCK_BOOTTIME=time.CLOCK_MONOTONIC,
-                CLOCK_MONOTONIC=time.CLOCK_MONOTONIC,
-                clock_gettime=lambda which: time.clock_gettime(which) + self._ahead_s,
-            ),
-        )
+        self._time = AdvancedTime()
+        patch.setattr(clock, "time", self._time)
 
     async def start(self, name: str = "one", **told: Any) -> None:
         """Start a daemon, in the place of the one before."""
@@ -69,7 +73,7 @@ class Desk:
         self.node.heartbeats.membership.step(now_s(), Heard(OTHER))
 
     def pass_s(self, seconds: float) -> None:
-        self._ahead_s += seconds
+        self._time.ahead_s += seconds
 
     def codes(self) -> set[str]:
         """Look; return the codes of all that is said to be wrong, in health and by alerts."""

@@ -1,9 +1,9 @@
 """What follows from what drivers, torch and MLX say."""
 
 import shlex
+import subprocess
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -163,7 +163,7 @@ async def test_nothing_is_computed_on_a_gpu_that_a_gang_holds(monkeypatch, tmp_p
 
     def run(command: list[str], **_: object) -> object:
         asked.append(command[-1])
-        return SimpleNamespace(stdout="{}", stderr="", returncode=0)
+        return subprocess.CompletedProcess(command, 0, "{}", "")
 
     monkeypatch.setattr(engine_reports.device_locks, "FOLDER", tmp_path)
     monkeypatch.setattr(engine_reports.nvidia, "free_bytes", lambda _: engine_reports.ROOM_BYTES)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import psutil
 import pytest
@@ -82,6 +82,13 @@ def test_the_sensors_are_asked_for_few_of_the_readings(
     assert len(asked) == 2
 
 
+class Sensor(NamedTuple):
+    """A temperature, in degrees Celsius, as psutil has it."""
+
+    label: str
+    current: float
+
+
 @pytest.mark.parametrize(
     ("sensors", "expected"),
     [
@@ -95,10 +102,7 @@ def test_the_sensors_are_asked_for_few_of_the_readings(
 def test_the_hottest_sensor_of_the_processor_counts(
     sensors: dict[str, list[float]], expected: float | None
 ) -> None:
-    told = {
-        name: [SimpleNamespace(label="", current=value) for value in values]
-        for name, values in sensors.items()
-    }
+    told = {name: [Sensor("", value) for value in values] for name, values in sensors.items()}
     assert hottest_core(told) == expected
 
 

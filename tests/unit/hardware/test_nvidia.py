@@ -1,5 +1,4 @@
 from pathlib import Path
-from types import SimpleNamespace
 
 import pynvml
 import pytest
@@ -36,11 +35,11 @@ class Driver:
     def nvmlDeviceGetUUID(self, handle: int) -> str:  # noqa: N802
         return self.gpus[handle][1]
 
-    def nvmlDeviceGetMemoryInfo(self, handle: int) -> SimpleNamespace:  # noqa: N802
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> pynvml.c_nvmlMemory_t:  # noqa: N802
         total = self.gpus[handle][2]
         if total is None:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
-        return SimpleNamespace(total=total)
+        return pynvml.c_nvmlMemory_t(total=total)
 
 
 def test_every_gpu_is_told_with_its_memory() -> None:

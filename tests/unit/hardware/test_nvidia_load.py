@@ -1,7 +1,5 @@
 """Readings of GPUs, from a driver that may fail in any of its answers."""
 
-from types import SimpleNamespace
-
 import pynvml
 
 from jupiterd.cluster.values.gpu_load import GpuLoad
@@ -36,10 +34,10 @@ class Driver:
         return self._answer("handle", uuid)
 
     def nvmlDeviceGetUtilizationRates(self, handle: object) -> object:  # noqa: N802
-        return self._answer("utilization", SimpleNamespace(gpu=89, memory=40))
+        return self._answer("utilization", pynvml.c_nvmlUtilization_t(gpu=89, memory=40))
 
     def nvmlDeviceGetMemoryInfo(self, handle: object) -> object:  # noqa: N802
-        return self._answer("memory", SimpleNamespace(used=13 << 30))
+        return self._answer("memory", pynvml.c_nvmlMemory_t(used=13 << 30))
 
     def nvmlDeviceGetTemperature(self, handle: object, sensor: int) -> object:  # noqa: N802
         return self._answer("temperature", 71)

@@ -1,8 +1,8 @@
 """Which GPU a rank really computes on, whatever number it has there."""
 
-from types import SimpleNamespace
 from typing import Any
 
+import pynvml
 import pytest
 
 from jupiterd.cluster.values.hardware import Gpu, Hardware
@@ -65,8 +65,8 @@ class FreeDriver(Driver):
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> Any:  # noqa: N802
         return next(number for number, gpu in enumerate(self.gpus) if gpu[1] == uuid)
 
-    def nvmlDeviceGetMemoryInfo(self, handle: int) -> SimpleNamespace:  # noqa: N802
-        return SimpleNamespace(total=self.gpus[handle][2], free=5 * GB)
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> pynvml.c_nvmlMemory_t:  # noqa: N802
+        return pynvml.c_nvmlMemory_t(total=self.gpus[handle][2], free=5 * GB)
 
 
 def test_nvml_tells_what_is_free_and_nothing_of_a_gpu_that_it_does_not_know() -> None:

@@ -6,8 +6,8 @@ import subprocess
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
-from types import SimpleNamespace
 
+import pynvml
 import pytest
 
 from jupiterd.errors import DeviceBusyError
@@ -135,13 +135,26 @@ def test_what_somebody_else_has_written_into_a_file_names_nobody() -> None:
     assert told.startswith("process 4711 of user ")
 
 
+class ComputingDriver:
+    """The part of NVML that says which processes compute."""
+
+    def __init__(self, *pids: int) -> None:
+        self._processes = [pynvml.c_nvmlProcessInfo_t(pid=pid) for pid in pids]
+
+    def nvmlInit(self) -> None:  # noqa: N802
+        pass
+
+    def nvmlShutdown(self) -> None:  # noqa: N802
+        pass
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
+        return uuid
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[object]:  # noqa: N802
+        return [*self._processes] if handle == GPU else []
+
+
 def test_the_driver_tells_who_computes_and_where_it_cannot_nobody_is_doubted() -> None:
-    nvml = SimpleNamespace(
-        nvmlInit=lambda: None,
-        nvmlShutdown=lambda: None,
-        nvmlDeviceGetHandleByUUID=lambda uuid: uuid,
-        nvmlDeviceGetComputeRunningProcesses=lambda _: [SimpleNamespace(pid=7)],
-    )
     if str(Path("/proc/self/ns/pid").readlink()) == "pid:[4026531836]":
-        assert computing_pids(GPU, nvml) == {7}
-    assert computing_pids(GPU, SimpleNamespace()) is None
+        assert computing_pids(GPU, ComputingDriver(7)) == {7}
+    assert computing_pids(GPU, object()) is None

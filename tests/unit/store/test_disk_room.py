@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -35,15 +35,27 @@ def test_what_people_want_free_of_the_disk_stays_free(tmp_path: Path) -> None:
         DiskRoom(floor_bytes=1 << 50).check(tmp_path, 1 << 60)
 
 
+class Disk(NamedTuple):
+    """What `shutil.disk_usage` returns, in bytes."""
+
+    total: int
+    used: int
+    free: int
+
+
+def has_disk(monkeypatch: pytest.MonkeyPatch, total: int, free: int) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: Disk(total, total - free, free))
+
+
 def test_a_store_says_how_much_its_limits_leave(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    disk = SimpleNamespace(total=1 << 40, free=1 << 30)
-    monkeypatch.setattr("shutil.disk_usage", lambda _: disk)
+    has_disk(monkeypatch, total=1 << 40, free=1 << 30)
     assert ArtifactStore(tmp_path / "1").free_bytes() == 1 << 30
     assert ArtifactStore(tmp_path / "2", DiskRoom(floor_bytes=1 << 29)).free_bytes() == 1 << 29
     assert ArtifactStore(tmp_path / "3", DiskRoom(floor_bytes=1 << 31)).free_bytes() == 0
-    disk.total = 1 << 30  # of a small disk no more than a twentieth is kept free
+    # Of a small disk no more than a twentieth is kept free.
+    has_disk(monkeypatch, total=1 << 30, free=1 << 30)
     left = ArtifactStore(tmp_path / "4", DiskRoom(floor_bytes=1 << 31)).free_bytes()
     assert left == (1 << 30) - (1 << 30) // 20
 

@@ -4,8 +4,8 @@ import errno
 import itertools
 import multiprocessing
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -160,12 +160,21 @@ def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(
     assert made[-1].progress.loss < 5.8, "it learns something: a guess costs 5.70 nats at first"
 
 
+class Clock:
+    """The module `time`, as far as checkpoints read it."""
+
+    def __init__(self, ticks: Iterator[float]) -> None:
+        self._ticks = ticks
+
+    def monotonic(self) -> float:
+        return next(self._ticks)
+
+
 def test_slow_steps_are_saved_by_the_clock(
     inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     ticks = itertools.count(0.0, 70.0)  # each look at the clock is 70 s after the one before
-    clock = SimpleNamespace(monotonic=lambda: next(ticks))
-    monkeypatch.setattr(rank_checkpoints, "time", clock)
+    monkeypatch.setattr(rank_checkpoints, "time", Clock(ticks))
     rarely = derive(tiny_shape(), 1).model_copy(update={"checkpoint_every_steps": 100})
     _, frames = train(inputs, tmp_path / "out", plan=rarely)
     assert [c.progress.step for c in checkpoints(frames)] == [2, 4, 5, 6], "5 and 6 are the plan's"

@@ -1,8 +1,9 @@
 """A model of the hub is found by its name, refused early, and fetched whole: by the library."""
 
 import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -181,11 +182,18 @@ def test_a_hub_that_is_asked_too_often_is_asked_again_when_it_says(hub: ModelHub
     assert "weights_folder" in model_arguments(NAME, Fetches())
 
 
+@dataclass(frozen=True)
+class _Response:
+    """What the library says of the hub's response."""
+
+    headers: Mapping[str, str]
+    status_code: int = 429
+
+
 class _TooOftenError(Exception):
     def __init__(self, after: str) -> None:
         super().__init__(after)
-        headers = {"Retry-After": after} if after else {}
-        self.response = SimpleNamespace(status_code=429, headers=headers)
+        self.response = _Response({"Retry-After": after} if after else {})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,15 @@ def everybody(length: int) -> np.ndarray:
     return np.sum([known(rank, length) for rank in range(WORLD)], axis=0)
 
 
+@dataclass(frozen=True)
+class CheckTask:
+    """The part of a worker's task that says what is to be added."""
+
+    params: dict[str, int]
+
+
 def measured(add: Any, size_bytes: int = 1 << 16) -> dict[str, float]:
-    task: Any = SimpleNamespace(params={"size_bytes": size_bytes})
+    task: Any = CheckTask({"size_bytes": size_bytes})
     return dict(_measured(task, 1, WORLD, "cpu", add).counts)
 
 

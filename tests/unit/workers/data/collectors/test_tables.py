@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 
 import pytest
 import zstandard
@@ -213,9 +213,11 @@ def test_a_table_in_a_form_that_its_library_does_not_know_is_left_out(monkeypatc
     def unknown(_path):
         raise ArrowNotImplementedError("an unknown codec")
 
-    table = SimpleNamespace(ParquetFile=unknown)
-    monkeypatch.setitem(sys.modules, "pyarrow", SimpleNamespace(parquet=table))
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", table)
+    library, parquet = ModuleType("pyarrow"), ModuleType("pyarrow.parquet")
+    parquet.__dict__["ParquetFile"] = unknown
+    library.__dict__["parquet"] = parquet
+    monkeypatch.setitem(sys.modules, library.__name__, library)
+    monkeypatch.setitem(sys.modules, parquet.__name__, parquet)
     assert list(parquet_file.rows(Path("rows.parquet"), ["text"])) == [SkipReason.BROKEN]
 
 

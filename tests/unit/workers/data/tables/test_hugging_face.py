@@ -5,7 +5,7 @@ import json
 import socket
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
+from types import ModuleType
 
 import pytest
 
@@ -212,8 +212,9 @@ class Stream:
 def test_a_stream_that_breaks_off_is_waited_for(monkeypatch, client):
     library = pytest.importorskip(client)
     stream = Stream(library.ReadError("the connection was lost"))
-    opened = SimpleNamespace(load_dataset=lambda *_arguments, **_named: stream)
-    monkeypatch.setitem(sys.modules, "datasets", opened)
+    library_of_data = ModuleType("datasets")
+    library_of_data.__dict__["load_dataset"] = lambda *_arguments, **_named: stream
+    monkeypatch.setitem(sys.modules, "datasets", library_of_data)
     found = hugging_face.rows("a/b", "", "train")
     assert next(found) == {"text": "one"}
     with pytest.raises(SourceUnreachableError, match="the connection was lost"):

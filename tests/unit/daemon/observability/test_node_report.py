@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from jupiterd.daemon.observability.log_tail import LogTail
+from jupiterd.daemon.observability.node_report import LogTail
 from jupiterd.daemon.observability.report_wire import MAX_LINE_CHARACTERS, MAX_LINES
 
-log = logging.getLogger("jupiterd.tests.log_tail")
+log = logging.getLogger("jupiterd.tests.node_report")
 
 
 @pytest.fixture

@@ -105,9 +105,9 @@ def checkpoint(
 
 
 def round_over(
-    parent: str, round_number: int = 1, promoted: str = "", verdict: str = "HOLD"
+    final_checkpoint: str, round_number: int = 1, promoted: str = "", verdict: str = "HOLD"
 ) -> RoundCommitted:
-    return RoundCommitted(CYCLE, round_number, parent, verdict, promoted)
+    return RoundCommitted(CYCLE, round_number, final_checkpoint, verdict, promoted)
 
 
 def pinned(leaf: str, edit: int = 1) -> BranchPinned:

@@ -12,6 +12,7 @@ from jupiter_tui.drawings.primitives.thresholds import PHASE_SIGNS
 from jupiter_tui.model.scene import Scene
 from jupiterd.cluster.text.fetch_words import fetch_words
 from jupiterd.formats import duration, plain, rate
+from jupiterd.protocol.preparing_stage import preparing_words
 
 COLUMNS = (
     Column("phase", "PHASE", 10, 0),
@@ -93,6 +94,8 @@ def _row(row: Mapping[str, Any]) -> Row:
 def _count(row: Mapping[str, Any], state: str, tone: Tone) -> Cell:
     if state == "skipped":
         return Cell(plain(row.get("detail")), Tone.FAINT)
+    if state == "running" and row.get("preparing"):
+        return Cell(preparing_words(row["preparing"]), tone)
     if state == "running" and not row.get("done") and not row.get("total"):
         return Cell("preparing", tone)
     return _EMPTY if state == "waiting" else Cell(amount(row), tone)

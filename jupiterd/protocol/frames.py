@@ -121,6 +121,16 @@ class RankBusy:
 
 
 @dataclass(frozen=True)
+class Preparing:
+    """Worker to daemon: what it does before its first step; the latest one replaces the others."""
+
+    stage: str
+    """One of `preparing_stage.STAGES`."""
+    expected_s: float = 0.0
+    """How long it took here before, in s; 0 where that isn't known. The daemon fills it in."""
+
+
+@dataclass(frozen=True)
 class CheckpointWritten:
     """Worker to daemon: a complete checkpoint folder lies at `path`, below the output folder."""
 
@@ -274,6 +284,7 @@ Frame = (
     | PseudoGradientWritten
     | Progressed
     | RankBusy
+    | Preparing
     | CheckpointWritten
     | CheckpointUnsaved
     | StateSaved
@@ -300,6 +311,7 @@ _KINDS: dict[str, type[Frame]] = {
         PseudoGradientWritten,
         Progressed,
         RankBusy,
+        Preparing,
         CheckpointWritten,
         CheckpointUnsaved,
         StateSaved,

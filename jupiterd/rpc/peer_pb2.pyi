@@ -733,8 +733,12 @@ class WorkPseudoGradient(_message.Message):
     def __init__(self, artifact: _Optional[str] = ..., after: _Optional[str] = ..., tokens: _Optional[int] = ..., norm: _Optional[float] = ..., elapsed_s: _Optional[float] = ..., logits: _Optional[bytes] = ..., size_bytes: _Optional[int] = ..., stands_at: _Optional[str] = ..., digest: _Optional[bytes] = ..., scored_step: _Optional[int] = ..., held_out: _Optional[float] = ..., counted: _Optional[int] = ...) -> None: ...
 
 class WorkAlive(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("stage", "expected_s")
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_S_FIELD_NUMBER: _ClassVar[int]
+    stage: str
+    expected_s: float
+    def __init__(self, stage: _Optional[str] = ..., expected_s: _Optional[float] = ...) -> None: ...
 
 class WorkStarted(_message.Message):
     __slots__ = ("pid", "device", "running_s")

@@ -17,6 +17,7 @@ from jupiterd.errors import (
 )
 from jupiterd.gc_pause import collector_paused
 from jupiterd.protocol.frames import RankStuck, TaskFailed
+from jupiterd.protocol.preparing_stage import IMPORTING
 from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.link import Task, open_task
 from jupiterd.workers.memory_room import is_out_of_memory
@@ -46,6 +47,9 @@ TASKS = {
 }
 """Name of a task -> the module whose `run(task) -> TaskFinished` does it."""
 
+SAYS_STAGES = frozenset({"train", "train_mlx"})
+"""Tasks whose ranks say what they do before their first step."""
+
 EXTRAS = frozenset({"torch", "mlx", "mlx_lm", "transformers", "tokenizers", "safetensors", "numpy"})
 
 
@@ -66,6 +70,8 @@ def main() -> int:
     """Do one task and say how it ended."""
     task: Task = open_task()
     try:
+        if task.name in SAYS_STAGES:
+            task.prepares(IMPORTING)
         with collector_paused():
             worker = importlib.import_module(TASKS[task.name])
         finished = worker.run(task)

@@ -26,6 +26,7 @@ from jupiterd.protocol.frames import (
     InputArrived,
     OuterStepArrived,
     OuterStepMissing,
+    Preparing,
     Progressed,
     RankListening,
     RankStuck,
@@ -128,6 +129,10 @@ class Task:
             return
         self._last_progress_s = now
         self.send(Progressed(done, total, unit, values))
+
+    def prepares(self, stage: str) -> None:
+        """Say what is done before the first step; one of `preparing_stage.STAGES`."""
+        self.send(Preparing(stage))
 
     def checkpoint_written(self, frame: CheckpointWritten) -> None:
         """Hand a complete checkpoint folder to the daemon."""

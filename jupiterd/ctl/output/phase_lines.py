@@ -10,6 +10,7 @@ from jupiterd.ctl.output.progress_lines import shown_values
 from jupiterd.cycle.data.reason_words import reason_words
 from jupiterd.formats import duration, plain, rate, table
 from jupiterd.ids import short
+from jupiterd.protocol.preparing_stage import preparing_words
 
 HEADERS = ("PHASE", "STATE", "IN", "OUT", "RATE", "TIME LEFT", "DROPPED")
 MOST_REASONS = 4
@@ -28,8 +29,13 @@ def phase_lines(cycle: Cycle) -> list[str]:
 
 def _readings(rows: Sequence[Row]) -> list[str]:
     """Return a line of readings, such as loss and speed, for each running phase that has any."""
-    running = ((row, shown_values(row)) for row in rows if row.get("state") == "running")
+    running = ((row, _readings_of(row)) for row in rows if row.get("state") == "running")
     return [f"{plain(row.get('phase'))}: {', '.join(values)}" for row, values in running if values]
+
+
+def _readings_of(row: Row) -> list[str]:
+    preparing = row.get("preparing")
+    return [*([preparing_words(preparing)] if preparing else []), *shown_values(row)]
 
 
 def dropped_line(dropped: Mapping[str, int], most: int = MOST_REASONS) -> str:

@@ -13,6 +13,7 @@ from jupiterd.cycle.gate.shown_reason import shown_reason
 from jupiterd.errors import TooLittleTextError
 from jupiterd.formats import duration, plain, rate
 from jupiterd.ids import short
+from jupiterd.protocol.preparing_stage import preparing_words
 
 RUNNING_INTERVAL_S = 5.0
 """Seconds between two lines of a running phase."""
@@ -323,7 +324,8 @@ def _phase(
     preparing = key if text == PREPARING else None
     is_known = preparing is not None and preparing == shown.preparing
     counted = key, row["done"]
-    interval_s = STANDING_INTERVAL_S if counted == shown.counted else RUNNING_INTERVAL_S
+    stands = counted == shown.counted and not row.get("preparing")
+    interval_s = STANDING_INTERVAL_S if stands else RUNNING_INTERVAL_S
     if now_s - shown.running_s < interval_s or is_known:
         return shown
     lines.append(Line(f"{head}  {text}", is_passing=True))
@@ -362,6 +364,8 @@ def _ended(row: Row) -> str:
 
 
 def _amount(row: Row) -> str:
+    if row.get("preparing"):
+        return preparing_words(row["preparing"])
     if not row["done"] and not row.get("total"):
         return PREPARING
     of_total = f" of {row['total']:,}" if row.get("total") else ""

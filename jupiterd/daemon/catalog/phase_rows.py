@@ -99,6 +99,7 @@ def _phase(of: _Round, phase: Phase) -> dict[str, Any]:
         "eta_s": None,
         "elapsed_s": None,
         "detail": "",
+        "preparing": None,
         "values": {},
         **Flow().to_plain(),
     }
@@ -109,7 +110,8 @@ def _phase(of: _Round, phase: Phase) -> dict[str, Any]:
     # Facts outrun telemetry: a phase whose successors have results isn't running any more.
     if live is not None and not has_passed and _is_at(live, number, phase):
         keys = ("done", "total", "unit", "rate", "eta_s", "elapsed_s", "values", "detail")
-        return document | {"state": "running"} | {key: live[key] for key in keys}
+        told = {"state": "running", "preparing": live.get("preparing")}
+        return document | told | {key: live[key] for key in keys}
     if phase is Phase.TRAIN:
         return document | _trained(cycle, number, of.islands)
     if done:

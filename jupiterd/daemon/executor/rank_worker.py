@@ -26,7 +26,7 @@ from jupiterd.daemon.runtime.work_events import (
     WorkOrder,
 )
 from jupiterd.errors import JupiterError, RefusedError, from_wire
-from jupiterd.protocol.frames import CheckpointUnsaved, Progressed, RankStuck
+from jupiterd.protocol.frames import CheckpointUnsaved, Preparing, Progressed, RankStuck
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +51,9 @@ class WorkerReport:
         self._events.append((self._count, event))
         if isinstance(event, Progressed):
             self._keep_newest(Progressed, 1)
+            self._keep_newest(Preparing, 0)
+        elif isinstance(event, Preparing):
+            self._keep_newest(Preparing, 1)
         elif isinstance(event, CheckpointStored):
             self._keep_newest(CheckpointStored, REPORTED_CHECKPOINTS)
         elif isinstance(event, PseudoGradientStored):
@@ -72,7 +75,8 @@ class WorkerReport:
         return checkpoints[-1] if checkpoints else None
 
     def _keep_newest(self, kind: type[WorkEvent], most: int) -> None:
-        old = [numbered for numbered in self._events if isinstance(numbered[1], kind)][:-most]
+        found = [numbered for numbered in self._events if isinstance(numbered[1], kind)]
+        old = found[: max(len(found) - most, 0)]
         self._events = [numbered for numbered in self._events if numbered not in old]
 
 

@@ -23,6 +23,7 @@ from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.checkpoint_integrity import whole_start
 from jupiterd.daemon.artifacts.scratch_dirs import remove_scratch, scratch_of
 from jupiterd.daemon.executor import deferred_inputs, device_capacity, gang_stores
+from jupiterd.daemon.executor.compile_times import CompileTimes
 from jupiterd.daemon.executor.curve_paths import curves_folder
 from jupiterd.daemon.executor.deferred_inputs import without_lost
 from jupiterd.daemon.executor.device_allocation import DeviceAllocation, chosen_engine
@@ -58,6 +59,7 @@ from jupiterd.protocol.frames import (
     Frame,
     GangJoined,
     OuterStepWanted,
+    Preparing,
     Progressed,
     PseudoGradientWritten,
     RankBusy,
@@ -119,6 +121,7 @@ class WorkerRunner:
         self._artifact_cache = artifact_cache
         self._outer = OuterStepInputs(replica, artifact_cache)
         self._machine = machine
+        self._compile_times = CompileTimes(state_dir.compile_times, machine.versions)
         self._devices = DeviceAllocation(machine, settings.name)
         self._own = {"threads": settings.threads, "node_name": settings.name}
         """Parameters of this machine for every worker, unless the order has its own."""
@@ -236,6 +239,7 @@ class WorkerRunner:
                 late = deferred_inputs.bring(self._artifact_cache, order, worker.hand_in)
                 self._begin(fetching, late, f"late inputs of {order.id}")
                 yield Started(worker.pid, str(params.get("device", "cpu")))
+                compiling = self._compile_times.watch(order.task, params)
                 async for frame in device.guarded(worker.frames(ends_stopped=order.attempt > 0)):
                     if isinstance(frame, TaskFailed):
                         raise from_wire(frame.code, frame.message, frame.hint)
@@ -250,7 +254,7 @@ class WorkerRunner:
                     elif isinstance(frame, ConnectionsRefused):
                         self.refused_connections.note(frame, order.id)
                     else:
-                        yield await self._event(frame, spool)
+                        yield await self._event(await compiling.take(frame), spool)
         finally:
             self._workers.pop(order.id, None)
             for fetch in tuple(fetching):
@@ -274,6 +278,8 @@ class WorkerRunner:
         event: LocalWorkEvent
         match frame:
             case Progressed() | CheckpointUnsaved() | RankListening() | GangJoined() | RankStuck():
+                event = frame
+            case Preparing():
                 event = frame
             case RankBusy():
                 event = _busy(frame)

@@ -12,7 +12,8 @@ from jupiterd.daemon.leader.progress_board import FLOPS_PER_TOKEN, PEAK, Progres
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import CycleId
-from jupiterd.protocol.frames import Progressed
+from jupiterd.protocol.frames import Preparing, Progressed
+from jupiterd.protocol.preparing_stage import STAGES
 
 
 class GangProgress:
@@ -22,10 +23,14 @@ class GangProgress:
         self._board = board
         self._cycle = cycle
         self._orders = orders
+        self._preparing: dict[int, tuple[Preparing, float]] = {}
+        """Rank -> its stage before its first step, and when it was told."""
 
     def begin(self, gang_plan: GangPlan) -> None:
         """Show a gang that is about to train, or is followed from now on."""
         board = self._board
+        self._preparing.clear()
+        board.prepare(self._cycle, None)
         board.restart_rate(self._cycle)
         board.show_gang(self._cycle, self._ranks(gang_plan), {})
         board.note(
@@ -44,6 +49,12 @@ class GangProgress:
         self._board.restart_rate(self._cycle)
         self._board.show_gang(self._cycle, [], workers)
 
+    def prepares(self, rank: int, stage: Preparing) -> None:
+        """Show what the ranks do before their first step: what is last of them, others wait."""
+        self._preparing[rank] = (stage, now_s())
+        latest = min(self._preparing.values(), key=lambda told: STAGES.index(told[0].stage))
+        self._board.prepare(self._cycle, *latest)
+
     def stepped(self, rank: int, event: Progressed) -> None:
         """Show how far a rank is, and how fast it is itself."""
         own = event.values.get("rank_tokens_per_s")
@@ -51,6 +62,8 @@ class GangProgress:
 
     def advance(self, event: Progressed) -> None:
         """Show how far the gang is, as rank 0 reports it."""
+        self._preparing.clear()
+        self._board.prepare(self._cycle, None)
         self._board.advance(self._cycle, "train", event, now_s())
 
     def explain(self, detail: str) -> None:

@@ -31,7 +31,13 @@ from jupiterd.daemon.runtime.work_events import (
 )
 from jupiterd.errors import NcclFailedError, TimedOutError, WorkerCrashedError
 from jupiterd.ids import CycleId, NodeId
-from jupiterd.protocol.frames import CheckpointUnsaved, GangJoined, Progressed, RankListening
+from jupiterd.protocol.frames import (
+    CheckpointUnsaved,
+    GangJoined,
+    Preparing,
+    Progressed,
+    RankListening,
+)
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +75,8 @@ class RankEvents:
                 self._take_in_start(rank, event)
             case Progressed(values=values) if not values.get(BUSY):
                 self._take_in_step(rank, event)
+            case Preparing():
+                self.progress.prepares(rank, event)
             case CheckpointStored():
                 self.commits.add(node, event)
             case PseudoGradientStored():

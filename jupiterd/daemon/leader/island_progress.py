@@ -58,6 +58,7 @@ def united(run: Plain, parts: Sequence[Plain]) -> dict[str, Any]:
         "epoch": attempt,
         "attempt": attempt,
         "resumed_from_step": max((part["resumed_from_step"] or 0 for part in parts), default=None),
+        "preparing": next((part["preparing"] for part in parts if part.get("preparing")), None),
         "detail": "; ".join(filter(None, [run["detail"], *(part["detail"] for part in parts)])),
         "outer": {
             "number": outer["number"],

@@ -12,7 +12,7 @@ from jupiterd.cluster.planning.predicted_throughput import PREDICTED
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.leader.island_progress import united
 from jupiterd.ids import CycleId, NodeId
-from jupiterd.protocol.frames import Progressed
+from jupiterd.protocol.frames import Preparing, Progressed
 
 MAX_DETAIL_CHARACTERS = 300
 
@@ -66,6 +66,8 @@ class PhaseProgress:
     """When it was last told that more is done."""
     nodes: dict[str, NodeId] = field(default_factory=dict[str, NodeId])
     """Item -> who does it, as far as that is told."""
+    preparing: tuple[Preparing, float] | None = None
+    """What is done before the first step, and when that began; None once there is one."""
     part_of: str = ""
     """The run of which an island is trained; empty where it is a run of its own."""
 
@@ -105,9 +107,17 @@ class PhaseProgress:
             "epoch": self.extra.get("attempt"),  # as programs knew it before
             "attempt": self.extra.get("attempt"),
             "resumed_from_step": self.extra.get("resumed_from_step"),
+            "preparing": self._prepares(now_s),
             "detail": "; ".join(filter(None, map(self.extra.get, (TRAINED_BY, "detail")))),
             **{name: self.extra[name] for name in ("outer", "ahead") if name in self.extra},
         }
+
+    def _prepares(self, now_s: float) -> dict[str, Any] | None:
+        if self.preparing is None:
+            return None
+        stage, began_s = self.preparing
+        expected_s = stage.expected_s or None
+        return {"stage": stage.stage, "elapsed_s": now_s - began_s, "expected_s": expected_s}
 
     def _left_s(self, now_s: float) -> float | None:
         """Return how long it takes yet: told at each reading, and counted down until the next.
@@ -210,6 +220,11 @@ class ProgressBoard:
         running = self._running.get(cycle)
         latest = None if running is None else running.items.get(item)
         return None if latest is None else latest.values.get(name)
+
+    def prepare(self, cycle: CycleId, stage: Preparing | None, began_s: float = 0.0) -> None:
+        """Show what is done before the first step, since when; None: nothing any more."""
+        if (running := self._running.get(cycle)) is not None:
+            running.preparing = None if stage is None else (stage, began_s)
 
     def restart_rate(self, cycle: CycleId) -> None:
         """Count the rate anew from the next reading: a gang starts, and may resume elsewhere."""

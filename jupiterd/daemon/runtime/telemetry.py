@@ -119,6 +119,17 @@ def _is_outer(value: object) -> bool:
     return _is_count(fields.get("number")) and all(map(_is_island, rows))
 
 
+def _is_preparing(value: object) -> bool:
+    """Return whether it has the form of `preparing_stage`, or is None."""
+    if value is None:
+        return True
+    if not isinstance(value, Mapping):
+        return False
+    fields = cast("Mapping[str, object]", value)
+    numbers = map(fields.get, ("elapsed_s", "expected_s"))
+    return _is_text(fields.get("stage")) and all(map(_is_number_or_none, numbers))
+
+
 def _is_island(row: object) -> bool:
     if not isinstance(row, Mapping):
         return False
@@ -148,6 +159,7 @@ _OPTIONAL: Mapping[str, Callable[[object], bool]] = {
     "outer": _is_outer,
     "ahead": _is_gang,
     "attempt": _is_number_or_none,
+    "preparing": _is_preparing,
 }
 """Fields that only some running phases have."""
 

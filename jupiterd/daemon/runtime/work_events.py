@@ -12,15 +12,18 @@ import msgpack
 
 from jupiterd.cluster.values.bounds import is_bounded
 from jupiterd.cycle.base.work_item import WorkResult
+from jupiterd.document_schema import finite
 from jupiterd.errors import MalformedError, from_wire
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.protocol.frames import (
     CheckpointUnsaved,
     GangJoined,
+    Preparing,
     Progressed,
     RankListening,
     RankStuck,
 )
+from jupiterd.protocol.preparing_stage import STAGES
 from jupiterd.protocol.training_values import PseudoGradient, TrainingProgress
 from jupiterd.rpc import peer_pb2
 
@@ -158,6 +161,7 @@ WorkEvent = (
     | RankListening
     | GangJoined
     | Alive
+    | Preparing
     | Finished
 )
 LocalWorkEvent = WorkEvent | StateStored | RankStuck
@@ -185,8 +189,8 @@ def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
             return peer_pb2.WorkEvent(listening=peer_pb2.WorkListening(port=port))
         case GangJoined(device, note):
             return peer_pb2.WorkEvent(joined=peer_pb2.WorkJoined(device=device, note=note))
-        case Alive():
-            message = peer_pb2.WorkEvent(alive=peer_pb2.WorkAlive())
+        case Alive() | Preparing():
+            message = peer_pb2.WorkEvent(alive=_alive_to_proto(event))
         case Finished(result):
             finished = peer_pb2.WorkFinished(
                 outputs=dict(result.outputs),
@@ -267,6 +271,19 @@ def _pseudo_gradient(message: peer_pb2.WorkPseudoGradient) -> PseudoGradientStor
     )
 
 
+def _alive_to_proto(event: Alive | Preparing) -> peer_pb2.WorkAlive:
+    """Return the message; leaders of before read a stage as `Alive`."""
+    if isinstance(event, Preparing):
+        return peer_pb2.WorkAlive(stage=event.stage, expected_s=event.expected_s)
+    return peer_pb2.WorkAlive()
+
+
+def _alive(message: peer_pb2.WorkAlive) -> Alive | Preparing:
+    if message.stage not in STAGES:
+        return Alive()
+    return Preparing(message.stage, max(0.0, finite(message.expected_s) or 0.0))
+
+
 def _progressed(message: peer_pb2.WorkProgress) -> Progressed:
     return Progressed(message.done, message.total, message.unit, dict(message.values))
 
@@ -278,7 +295,7 @@ _READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
     "pseudo_gradient": lambda event: _pseudo_gradient(event.pseudo_gradient),
     "unsaved": lambda event: CheckpointUnsaved(event.unsaved.step, event.unsaved.message),
     "listening": lambda event: RankListening(event.listening.port),
-    "alive": lambda _: Alive(),
+    "alive": lambda event: _alive(event.alive),
     "joined": lambda event: GangJoined(event.joined.device, event.joined.note),
     "finished": lambda event: _finished(event.finished),
 }

@@ -29,6 +29,7 @@ from jupiterd.errors import (
     StateNotFetchedError,
 )
 from jupiterd.protocol.frames import CheckpointWritten, RankBusy, TaskFinished
+from jupiterd.protocol.preparing_stage import COMPILING
 from jupiterd.versions import first_of_series
 from jupiterd.workers.islands.island import IslandView
 from jupiterd.workers.link import Task
@@ -166,10 +167,14 @@ class RankTraining:
         if "island" not in self._task.params:
             self._watch.begin(self._start.step)
             # Compiling takes the first step as long as it likes, and may well look like a hang.
-            if self._start.step < self._watch.end_step and not self._engine.options.compile:
+            if self._engine.options.compile:
+                self._task.prepares(COMPILING)
+            elif self._start.step < self._watch.end_step:
                 self._task.send(RankBusy(self._start.step, begins=True))
             loop.run(self._start.step)
             return
+        if self._engine.options.compile:
+            self._task.prepares(COMPILING)
         island = self._island()
         self._checkpoints.outer = SavedIsland(island)
         self._checkpoints.ramp = LearningRateRamp(self._start.ramp, is_fresh=self._start.is_fresh)

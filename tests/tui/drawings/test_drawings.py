@@ -276,6 +276,13 @@ def test_a_phase_that_has_no_numbers_yet_is_preparing():
     assert "preparing" in _text(phases, of(status(cycle=cycle(round=1, phases=rows))))[1]
 
 
+def test_a_phase_says_what_it_does_before_its_first_step():
+    preparing = {"stage": "compiling", "elapsed_s": 12.0, "expected_s": 40.0}
+    rows = [_row("train", "running", done=0, total=0, preparing=preparing)]
+    shown = _text(phases, of(status(cycle=cycle(round=1, phases=rows))))
+    assert "compiling, 12 of about 40 s" in shown[1]
+
+
 def test_models_that_are_fetched_from_the_hub_stand_above_the_phases():
     begun = {
         "name": "team/prose", "state": "fetching", "done": 1 << 20, "total": 4 << 20,

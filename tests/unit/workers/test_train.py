@@ -22,6 +22,7 @@ from jupiterd.protocol.frames import (
     CheckpointWritten,
     Frame,
     GangJoined,
+    Preparing,
     Progressed,
     RankBusy,
     TaskFinished,
@@ -307,7 +308,7 @@ def test_nothing_is_left_to_do_after_the_last_step(inputs: dict[str, str], tmp_p
     last = str(tmp_path / "first" / "checkpoint-00000006")
     finished, frames = train(inputs | {"checkpoint": last}, tmp_path / "second")
     assert finished.counts["steps"] == 0
-    assert frames == [GangJoined("cpu", "")]
+    assert frames == [GangJoined("cpu", ""), Preparing("loading")]
 
 
 @pytest.mark.parametrize("how", ["cut short", "missing", "no safetensors at all"])

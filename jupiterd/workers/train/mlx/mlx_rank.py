@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from jupiterd.protocol.frames import GangJoined, TaskFinished
+from jupiterd.protocol.preparing_stage import IMPORTING, LOADING, MEETING
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.mlx.ring import Ring
 
@@ -30,12 +31,14 @@ def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     ring = Ring(int(task.params.get("rank", 0)), int(task.params.get("world_size", 1)), task)
     if ring.world_size > 1:
+        task.prepares(MEETING)
         addresses = list(task.params["ring"])
         if ring.rank == ring.world_size - 1:
             time.sleep(DIAL_AFTER_S)  # noqa: TID251 - nothing tells when others listen
         else:
             task.listens(int(addresses[ring.rank].rpartition(":")[2]))
         ring.form(addresses, task.output_dir, list(task.params.get("member_hosts") or ()))
+    task.prepares(IMPORTING)
     from jupiterd.cycle.training.architectures import check_engine
     from jupiterd.workers.train.job import read_job
     from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine, device
@@ -44,6 +47,7 @@ def run(task: Task) -> TaskFinished:
     note = blas_note(device())
     print(f"rank {ring.rank} of {ring.world_size} on {device()}; {note}")  # noqa: T201 - our log
     task.send(GangJoined(device(), note))
+    task.prepares(LOADING)
     job = read_job(task, ring.world_size)
     check_engine("mlx", job.shape)
     engine = MlxTrainingEngine(job.shape, job.plan, job.end_token, ring)

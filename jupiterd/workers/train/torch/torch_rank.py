@@ -6,6 +6,7 @@ params: device, and what `rank_training` and `group` name
 """
 
 from jupiterd.protocol.frames import GangJoined, TaskFinished
+from jupiterd.protocol.preparing_stage import LOADING, MEETING
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.job import read_job
 from jupiterd.workers.train.rank_training import RankTraining
@@ -15,9 +16,12 @@ from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
+    if int(task.params.get("world_size", 1)) > 1:
+        task.prepares(MEETING)
     with open_group(task) as group:
         device = str(task.params.get("device", "cpu"))
         task.send(GangJoined(device, ""))
+        task.prepares(LOADING)
         job = read_job(task, group.world_size)
         engine = TorchEngine(job.shape, job.plan, job.end_token, group, device)
         return RankTraining(task, job, engine).run()

@@ -48,6 +48,34 @@ def test_that_a_phase_prepares_is_said_once_until_something_is_done():
     assert told == ["preparing", "7 steps"]
 
 
+def test_what_is_done_before_the_first_step_is_said_and_its_time_goes_on():
+    shown, _ = next_lines(PrintedProgress(), _train("running", 0), 0.0)
+    told = []
+    stages = [
+        {"stage": "importing", "elapsed_s": 4.0, "expected_s": None},
+        {"stage": "compiling", "elapsed_s": 7.4, "expected_s": 40.0},
+        {"stage": "compiling", "elapsed_s": 12.4, "expected_s": 40.0},
+        {"stage": "compiling", "elapsed_s": 75.0, "expected_s": 40.0},
+    ]
+    for number, preparing in enumerate(stages, 1):
+        row = phase(1, "train", "running", done=0, unit="steps", total=0, preparing=preparing)
+        shown, lines = next_lines(shown, cycle(phases=[row], events=[]), 5.0 * number)
+        told += [line.text.removeprefix("round 1 train     ") for line in lines]
+    assert told == [
+        "importing libraries, 4 s",
+        "compiling, 7 of about 40 s",
+        "compiling, 12 of about 40 s",
+        "compiling, 1 min 15 s of about 40 s",
+    ]
+
+
+def test_a_training_that_goes_on_elsewhere_says_that_it_compiles_again():
+    shown = PrintedProgress(started=frozenset({(1, "train")}))
+    preparing = {"stage": "compiling", "elapsed_s": 2.0, "expected_s": None}
+    _, lines = next_lines(shown, _train("running", 120, preparing=preparing), 5.0)
+    assert lines[0].text.startswith("round 1 train     compiling, 2 s, 6.00/s")
+
+
 def test_readings_are_written_with_their_names():
     shown = PrintedProgress(started=frozenset({(1, "train")}))
     values = {"loss": 4.12345, "tokens_per_s": 10240.4, "grad_norm": 0.5, "tokens": 99}

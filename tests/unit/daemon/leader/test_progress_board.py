@@ -7,7 +7,7 @@ import pytest
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.leader.progress_board import PhaseProgress, ProgressBoard
 from jupiterd.ids import CycleId
-from jupiterd.protocol.frames import Progressed
+from jupiterd.protocol.frames import Preparing, Progressed
 
 CYCLE = CycleId("c" * 16)
 OTHER = CycleId("d" * 16)
@@ -40,6 +40,20 @@ def test_a_phase_that_another_leader_had_begun_goes_on_as_long_as_it_has_taken()
     assert [plain["elapsed_s"] for plain in board.to_plain(122.0)] == [62.0, 22.0]
     board.begin(CYCLE, 1, Phase.EVALUATE, 122.0)
     assert [plain["elapsed_s"] for plain in board.to_plain(130.0)] == [8.0, 30.0]
+
+
+def test_what_is_done_before_the_first_step_is_shown_as_long_as_it_is_done(
+    board: ProgressBoard,
+) -> None:
+    assert shown(board, 110.0)["preparing"] is None
+    board.prepare(CYCLE, Preparing("loading"), 110.0)
+    told = {"stage": "loading", "elapsed_s": 2.0, "expected_s": None}
+    assert shown(board, 112.0)["preparing"] == told
+    board.prepare(CYCLE, Preparing("compiling", 40.0), 113.0)
+    told = {"stage": "compiling", "elapsed_s": 12.0, "expected_s": 40.0}
+    assert shown(board, 125.0)["preparing"] == told
+    board.prepare(CYCLE, None)
+    assert shown(board, 126.0)["preparing"] is None
 
 
 def test_starting_up_has_no_part_in_the_rate(board: ProgressBoard) -> None:

@@ -5,6 +5,7 @@ import pytest
 from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.daemon.runtime.work_events import (
     DIGEST_BYTES,
+    Alive,
     CheckpointStored,
     Finished,
     PseudoGradientStored,
@@ -16,7 +17,13 @@ from jupiterd.daemon.runtime.work_events import (
 )
 from jupiterd.errors import EmptySourceError, JupiterError, MalformedError
 from jupiterd.ids import ArtifactId
-from jupiterd.protocol.frames import CheckpointUnsaved, GangJoined, Progressed, RankListening
+from jupiterd.protocol.frames import (
+    CheckpointUnsaved,
+    GangJoined,
+    Preparing,
+    Progressed,
+    RankListening,
+)
 from jupiterd.protocol.training_values import PseudoGradient, TrainingProgress
 from jupiterd.rpc import peer_pb2
 
@@ -39,6 +46,8 @@ ARTIFACT = ArtifactId("a" * 64)
         ),
         RankListening(4000),
         GangJoined("gpu", "without OpenBLAS"),
+        Preparing("compiling", 41.5),
+        Alive(),
         Finished(WorkResult({"kept": ARTIFACT}, {"kept": 3.0}, {"why": "x", "n": 1, "none": None})),
         Finished(WorkResult({})),
     ],
@@ -47,6 +56,20 @@ ARTIFACT = ArtifactId("a" * 64)
 def test_an_event_arrives_as_it_was_sent(event: WorkEvent) -> None:
     wire = to_proto(event).SerializeToString()
     assert from_proto(peer_pb2.WorkEvent.FromString(wire)) == event
+
+
+@pytest.mark.parametrize(
+    ("told", "read"),
+    [
+        (peer_pb2.WorkAlive(stage="a stage of later"), Alive()),
+        (peer_pb2.WorkAlive(stage="loading", expected_s=float("nan")), Preparing("loading")),
+        (peer_pb2.WorkAlive(stage="loading", expected_s=-1.0), Preparing("loading")),
+    ],
+)
+def test_a_stage_that_is_none_says_that_the_node_is_there(
+    told: peer_pb2.WorkAlive, read: WorkEvent
+) -> None:
+    assert from_proto(peer_pb2.WorkEvent(alive=told)) == read
 
 
 def test_a_way_of_which_less_is_told_or_more_than_a_digest_arrives() -> None:

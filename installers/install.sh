@@ -17,6 +17,8 @@ Installs Jupiter on this machine, for this user: Linux and macOS, without root. 
   --from WHAT       a checkout, a wheel, an sdist, or `index`; default: the checkout this script lies in, else the index
   --extra NAME      cpu, nvidia, mac, or none (no engine: such a machine leads and collects); default: what was asked
                     for when it was installed, else by the hardware
+  --cuda 12|13      with the extra nvidia, the CUDA that torch is built for; default: what was asked for before, else the
+                    newest that the driver runs: 13 from driver 580 on, 12 from driver 525 on
   --python PROGRAM  the Python to build on, 3.11 or newer; default: the first one that will do
   --prefix FOLDER   install into FOLDER/share/jupiter and FOLDER/bin; default: ~/.local (and XDG_DATA_HOME)
   --sha256 HEX      install only a wheel with this hash
@@ -28,7 +30,8 @@ Installs Jupiter on this machine, for this user: Linux and macOS, without root. 
   --purge           with --uninstall: remove those as well
   --help            show this
 
-JUPITER_TORCH_INDEX names the index of torch builds for CPUs; pip's own settings (PIP_INDEX_URL, ...) hold as always.
+JUPITER_TORCH_INDEX names the index of torch builds for CPUs, JUPITER_CUDA_INDEX that of builds for CUDA 12; pip's own
+settings (PIP_INDEX_URL, ...) hold as always. Where it is run again, a torch for CUDA that somebody put there stays.
 END
 }
 
@@ -42,6 +45,7 @@ main() {
   fi
   choose_source
   choose_extra
+  choose_cuda
   choose_python
   check_links
   show_plan
@@ -60,11 +64,11 @@ main() {
 # --- what was asked for ---------------------------------------------------------------------------------------------
 
 read_options() {
-  mode=install from='' extra='' python='' prefix='' sha256='' service=ask yes='' dry='' purge=''
+  mode=install from='' extra='' cuda='' python='' prefix='' sha256='' service=ask yes='' dry='' purge=''
   scratch='' has_told=''
   while [ $# -gt 0 ]; do
     case $1 in
-      --from | --extra | --python | --prefix | --sha256)
+      --from | --extra | --cuda | --python | --prefix | --sha256)
         [ $# -ge 2 ] || fail 2 "$1 needs a value" 'install.sh --help'
         set_option "$1" "$2"
         shift
@@ -91,6 +95,7 @@ set_option() {
   case $1 in
     --from) from=$2 ;;
     --extra) extra=$2 ;;
+    --cuda) cuda=$2 ;;
     --python) python=$2 ;;
     --prefix) prefix=$2 ;;
     --sha256) sha256=$(printf %s "$2" | tr 'A-F' 'a-f') ;;
@@ -202,6 +207,37 @@ limited() {
   if command -v timeout >/dev/null; then timeout 15 "$@"; else "$@"; fi
 }
 
+# NVIDIA's minimum of each: CUDA Compatibility, table 1, as in jupiterd/hardware/cuda_drivers.py. What people ask for now is
+# refused where the driver can't run it.
+choose_cuda() {
+  case $cuda in '' | 12 | 13) ;; *) fail 2 "torch isn't built for CUDA $cuda" '--cuda 12 or --cuda 13' ;; esac
+  if [ "$extra" != nvidia ]; then
+    [ -z "$cuda" ] || fail 2 "--cuda goes with the extra nvidia, and this is $extra" 'install.sh --extra nvidia'
+    return 0
+  fi
+  is_cuda_asked=$cuda asked_cuda=${cuda:-$(recorded cuda)} driver=$(driver_branch)
+  cuda=${asked_cuda:-13} about_driver='' why_cuda='as asked'
+  [ "$asked_cuda" ] || why_cuda='the newest'
+  [ "$driver" ] || return 0
+  if [ "$driver" -lt 525 ]; then
+    about_driver="driver $driver is too old for torch's builds: install driver 580 for CUDA 13, or 525 for CUDA 12"
+  elif [ "$driver" -lt 580 ]; then
+    [ "$is_cuda_asked" != 13 ] || fail 1 "CUDA 13 needs driver 580 or newer, and driver $driver runs CUDA 12" \
+      'install with --cuda 12, or a newer driver'
+    if [ "$cuda" = 13 ]; then why_cuda="driver $driver runs CUDA 12; CUDA 13 needs driver 580" cuda=12; fi
+  fi
+}
+
+# The branch of NVIDIA's driver, such as 535; nothing where that isn't known.
+driver_branch() {
+  for asked in nvidia-smi /usr/lib/wsl/lib/nvidia-smi; do
+    command -v "$asked" >/dev/null || continue
+    told=$(limited "$asked" --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || told=''
+    told=${told%%.*}
+    case $told in '' | *[!0-9]*) ;; *) echo "$told" && return ;; esac
+  done
+}
+
 choose_python() {
   is_python_asked=$python
   if [ "$python" ]; then
@@ -295,6 +331,8 @@ show_plan() {
   say "source       $from"
   say "Python       $python"
   say "extra        $extra ($why)"
+  [ "$extra" != nvidia ] || say "CUDA         $cuda ($why_cuda)"
+  [ -z "${about_driver:-}" ] || say "note: $about_driver"
   say "environment  $venv"
   say "programs     $bin"
   if [ "$extra" = cpu ] && grep -qsx 0x10de /sys/bus/pci/devices/*/vendor; then
@@ -349,6 +387,8 @@ make_environment() {
   record extra "$extra"
   if [ "$(recorded asked)" != "$asked_extra" ]; then unrecord asked; fi
   [ -z "$asked_extra" ] || record asked "$asked_extra"
+  if [ "$(recorded cuda)" != "${asked_cuda:-}" ]; then unrecord cuda; fi
+  [ -z "${asked_cuda:-}" ] || record cuda "$asked_cuda"
   if [ "$is_new" ]; then
     say 'making the environment'
     mark_unfinished
@@ -436,11 +476,52 @@ compile_for_others() {
 # The usual index's torch for Linux brings CUDA's libraries, of several GB. Only torch is asked for at the other index, so
 # that nothing else comes from there.
 install_torch() {
+  if [ "$extra" = nvidia ]; then install_torch_for_cuda; fi
   [ "$extra" = cpu ] && [ "$system" = Linux ] || return 0
-  version=''
-  if [ ! "$dry" ]; then version=$(sed -n 's/^torch==//p' "$pins"); fi
+  version=$(pinned_torch)
   pip install --no-compile --no-deps --retries 1 --index-url "${JUPITER_TORCH_INDEX:-https://download.pytorch.org/whl/cpu}" \
     "torch${version:+==$version}" || say 'note: no torch for CPUs was found there; the usual one is taken, which is larger'
+}
+
+pinned_torch() { [ "$dry" ] || sed -n 's/^torch==//p' "$pins" 2>/dev/null || :; }
+
+# The usual index has torch for CUDA 13. A torch for CUDA that somebody else put there stays: people have reasons for it.
+install_torch_for_cuda() {
+  version=$(pinned_torch) there=$(torch_that_is_there) is_wrong=''
+  built_for=${there##* }
+  if [ "$there" ] && [ "$built_for" != "$cuda" ]; then
+    if [ "$is_cuda_asked" ] || [ "$built_for" -gt "$cuda" ]; then is_wrong=1; fi
+  fi
+  if [ "$there" ] && [ ! "$is_wrong" ] && is_theirs "${there%%[+ ]*}"; then
+    say "torch        ${there% *}, which was here, stays"
+    grep -v '^torch==' "$pins" >"$scratch/constraints.txt" 2>/dev/null || :
+    pins=$scratch/constraints.txt
+    return 0
+  fi
+  unrecord torch
+  record torch "$version"
+  # pip takes a version that is there for the same, whatever it is built for.
+  set -- --no-compile
+  [ ! "$is_wrong" ] || set -- "$@" --force-reinstall
+  [ "$cuda" = 13 ] || set -- "$@" --index-url "${JUPITER_CUDA_INDEX:-https://download.pytorch.org/whl/cu126}"
+  if [ "$cuda" = 12 ] || [ "$is_wrong" ]; then pip install "$@" "torch${version:+==$version}" || not_upgraded; fi
+}
+
+# What this script put there goes on with its pins.
+is_theirs() { [ "$1" != "$version" ] && [ "$1" != "$(recorded torch)" ]; }
+
+# Prints the version of the environment's torch and the major version of CUDA that it is built for, if Jupiter runs on it.
+torch_that_is_there() {
+  if [ "$dry" ] || [ "$is_new" ]; then return 0; fi
+  "$venv/bin/python" -P - 2>/dev/null <<'END' || :
+import re, runpy
+from importlib.util import find_spec
+from pathlib import Path
+known = runpy.run_path(str(Path(find_spec("torch").origin).parent / "version.py"))
+version, cuda = known["__version__"], known["cuda"].partition(".")[0]
+if (2, 11) <= tuple(map(int, re.match(r"(\d+)\.(\d+)", version).groups())) < (3, 0):
+    print(version, int(cuda))
+END
 }
 
 # MLX on Linux is slow without OpenBLAS. What can't be done is said.

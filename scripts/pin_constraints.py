@@ -21,6 +21,9 @@ LOCKS = ROOT / "requirements"
 LOCKED = ("none", "cpu", "mac", "nvidia")
 """The extras that the installer knows."""
 
+OWN_PIN = re.compile(r"^torch==\S+", re.MULTILINE)
+"""pyproject.toml takes many versions of torch; which one is tested is chosen in constraints.txt."""
+
 UV = "uv==0.13.9"
 """Resolves for all systems at once, and writes the hashes of all files."""
 
@@ -47,12 +50,21 @@ def pins(frozen: str) -> list[str]:
     return sorted((line for line in found if not line.startswith(("#", "-e"))), key=str.lower)
 
 
+def chosen_torch(constraints: str) -> str:
+    """Return the pin of torch, which stays until somebody changes it there and tests it."""
+    found = OWN_PIN.search(constraints)
+    if found is None:
+        sys.exit("constraints.txt pins no torch: write the line torch==VERSION")
+    return found.group()
+
+
 def resolve() -> str:
     """Install everything into a fresh environment; return what `pip freeze` says then."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check"]
-        subprocess.run([*pip, "install", "--quiet", f"{ROOT}[{EXTRAS}]"], check=True)
+        wanted = [f"{ROOT}[{EXTRAS}]", chosen_torch(TARGET.read_text())]
+        subprocess.run([*pip, "install", "--quiet", *wanted], check=True)
         freeze = [*pip, "freeze", "--exclude", "jupiterd"]
         return subprocess.run(freeze, check=True, capture_output=True, text=True).stdout
 

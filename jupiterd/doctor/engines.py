@@ -13,6 +13,7 @@ from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
 from jupiterd.doctor.nvidia_driver import DriverReading as Driver
 from jupiterd.doctor.nvidia_driver import read as read_driver
 from jupiterd.formats import counted
+from jupiterd.hardware import cuda_drivers
 from jupiterd.locations import pip_install
 from jupiterd.processes.openblas import openblas
 
@@ -78,12 +79,20 @@ def judge_torch(reading: EngineReading) -> Finding:
         why = f"torch {version} was built without CUDA, so {driver.gpus[0]} isn't used"
         release = version.partition("+")[0]
         return fail(TORCH, why, pip_install("--force-reinstall", f"torch=={release}"))
+    return _judge_driver(version, built, driver) or _judge_devices(torch)
+
+
+def _judge_driver(version: str, built: str, driver: Driver) -> Finding | None:
+    """Return what fails where the driver is too old for the CUDA that torch is built for."""
+    if not cuda_drivers.runs(driver.driver, built):
+        lacks, fix = cuda_drivers.too_old(driver.driver, built)
+        return fail(TORCH, f"torch {version} is built for CUDA {built}: {lacks}", fix)
     if _major(built) > _major(driver.cuda):
         why = f"torch {version} needs CUDA {built}, and driver {driver.driver} knows {driver.cuda}"
         return fail(
             TORCH, why, "install a newer driver, or a torch that was built for an older CUDA"
         )
-    return _judge_devices(torch)
+    return None
 
 
 def _judge_devices(torch: EngineReport) -> Finding:

@@ -1,11 +1,13 @@
 """The locks of the installer: every package at its pinned version, by its hashes, and no torch."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from tests.install.packages import ROOT
@@ -45,3 +47,20 @@ def test_nothing_that_the_extra_asks_for_is_missing(lock: Path) -> None:
 
 def test_there_is_a_lock_for_every_extra_of_the_installer() -> None:
     assert [lock.stem for lock in LOCKS] == ["cpu", "mac", "none", "nvidia"]
+
+
+def test_torch_may_be_any_version_that_was_run_and_one_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [Requirement(each) for extra in ("cpu", "mac", "nvidia")
+             for each in project["optional-dependencies"][extra]]  # fmt: skip
+    ranges = {str(each.specifier) for each in asked if each.name == "torch"}
+    assert ranges == {"<3,>=2.11"}
+    assert SpecifierSet(ranges.pop()).contains(pins()["torch"])
+
+
+def test_new_pins_keep_the_torch_that_is_pinned() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "pin_constraints.py"))
+    text = (ROOT / "constraints.txt").read_text()
+    assert script["chosen_torch"](text) == f"torch=={pins()['torch']}"
+    with pytest.raises(SystemExit, match="pins no torch"):
+        script["chosen_torch"]("torchvision==1.0\n")

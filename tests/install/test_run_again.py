@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,13 @@ esac
 """
 
 INSIDE = """#!/bin/sh
+printf '%s\\n' "$*" >>'{calls}'
 case "$*" in
   *"$(cat '{failing}' 2>/dev/null || echo nothing)"*)
     echo 'ERROR: no way to the index' >&2
     exit 1 ;;
   '-m '*) exit 0 ;;
+  '-P -') PYTHONPATH='{packages}' exec '{python}' "$@" ;;
   *sys.version*) echo 3.11 ;;
   *) exec '{real}' "$@" ;;
 esac
@@ -54,6 +57,9 @@ class Bench:
         self.unit = machine.home / ".config" / "systemd" / "user" / "jupiterd.service"
         self.pid = machine.work / "pid"
         self.failing = machine.work / "failing"
+        self.calls = machine.work / "calls"
+        """What the environment's Python was told, a line for each time."""
+        self.packages = machine.work / "packages"
         self.wheel = machine.work / "jupiterd-1-py3-none-any.whl"
         self.wheel.touch()
         self.programs = machine.work / "programs"
@@ -63,7 +69,14 @@ class Bench:
         made = machine.work / "made"
         made.mkdir()
         real = machine.python
-        self._write(made / "python", INSIDE.format(failing=self.failing, real=real))
+        inside = INSIDE.format(
+            failing=self.failing,
+            real=real,
+            calls=self.calls,
+            packages=self.packages,
+            python=sys.executable,
+        )
+        self._write(made / "python", inside)
         for program in PROGRAMS:
             self._write(made / program, PROGRAM.format(unit=self.unit, pid=self.pid, end=end))
         for version in ("3.11", "3.12"):
@@ -82,6 +95,23 @@ class Bench:
     def has(self, program: str, does: str) -> None:
         """From now on there is such a program, before the usual one."""
         self._write(self.programs / program, f"#!/bin/sh\n{does}\n")
+
+    def has_driver(self, version: str) -> None:
+        """From now on there is a GPU with this driver."""
+        self.has("nvidia-smi", f"case $* in -L) echo 'GPU 0: one' ;; *) echo {version} ;; esac")
+
+    def has_torch(self, version: str, cuda: str) -> None:
+        """From now on the environment has this torch, which is built for that CUDA."""
+        folder = self.packages / "torch"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "__init__.py").write_text("raise ImportError('nobody is to load it')\n")
+        (folder / "version.py").write_text(f"__version__ = {version!r}\ncuda = {cuda!r}\n")
+
+    def torches_installed(self) -> list[str]:
+        """Return the calls of pip that name torch, and forget them."""
+        calls = self.calls.read_text().splitlines() if self.calls.exists() else []
+        self.calls.unlink(missing_ok=True)
+        return [call for call in calls if call.split()[-1].startswith("torch")]
 
     def fails(self, words: str) -> None:
         """From now on what the environment's Python is told with these words fails."""
@@ -151,6 +181,81 @@ def test_a_gpu_that_does_not_answer_for_once_costs_no_installation(bench: Bench)
     again = bench.install(extra="")
     assert "extra        nvidia (" in again.stdout
     assert "is made anew" not in again.stdout
+
+
+FOR_CUDA_12 = "--index-url https://download.pytorch.org/whl/cu126 torch"
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "installed"),
+    [
+        ("580.65.06", "CUDA         13 (the newest)", []),
+        (
+            "535.183.01",
+            "CUDA         12 (driver 535 runs CUDA 12; CUDA 13 needs driver 580)",
+            [f"-m pip install --no-compile {FOR_CUDA_12}"],
+        ),
+        ("470.256.02", "note: driver 470 is too old for torch's builds", []),
+        ("[N/A]", "CUDA         13 (the newest)", []),
+    ],
+)
+def test_torch_is_built_for_the_cuda_that_the_driver_runs(
+    bench: Bench, driver: str, cuda: str, installed: list[str]
+) -> None:
+    bench.has_driver(f"'{driver}'")
+    done = bench.install(extra="")
+    assert done.returncode == 0, done.stderr
+    assert cuda in done.stdout
+    assert bench.torches_installed() == installed
+
+
+def test_a_cuda_that_the_driver_does_not_run_is_refused_with_what_helps(bench: Bench) -> None:
+    bench.has_driver("535.183.01")
+    refused = bench.install("--cuda", "13", extra="")
+    assert refused.returncode == ExitCode.FAILED
+    assert "CUDA 13 needs driver 580 or newer, and driver 535 runs CUDA 12" in refused.stderr
+    assert "hint: install with --cuda 12, or a newer driver" in refused.stderr
+    assert bench.install("--cuda", "11", extra="nvidia").returncode == ExitCode.USAGE
+    assert bench.install("--cuda", "12", extra="cpu").returncode == ExitCode.USAGE
+
+
+def test_the_cuda_that_was_asked_for_holds_for_every_upgrade(bench: Bench) -> None:
+    bench.has_driver("580.65.06")
+    assert "CUDA         12 (as asked)" in bench.install("--cuda", "12", extra="").stdout
+    assert "CUDA         12 (as asked)" in bench.install(extra="").stdout
+    assert "CUDA         13 (as asked)" in bench.install("--cuda", "13", extra="").stdout
+    assert "CUDA         13 (as asked)" in bench.install(extra="").stdout
+
+
+def test_a_torch_for_cuda_that_somebody_put_there_stays(bench: Bench) -> None:
+    bench.has_driver("580.65.06")
+    bench.install(extra="")
+    bench.has_torch("2.11.0+cu128", "12.8")
+    again = bench.install(extra="")
+    assert "torch        2.11.0+cu128, which was here, stays" in again.stdout
+    assert bench.torches_installed() == []
+    assert "stays" not in bench.install("--cuda", "13", extra="").stdout
+    assert bench.torches_installed() == ["-m pip install --no-compile --force-reinstall torch"]
+
+
+@pytest.mark.parametrize(
+    ("version", "cuda"), [("2.10.0+cu128", "12.8"), ("3.0.0+cu130", "13.0"), ("2.13.0", "")]
+)
+def test_a_torch_that_will_not_do_does_not_stay(bench: Bench, version: str, cuda: str) -> None:
+    bench.has_driver("580.65.06")
+    bench.install(extra="")
+    bench.has_torch(version, cuda)
+    assert "stays" not in bench.install(extra="").stdout
+
+
+def test_a_torch_for_a_newer_cuda_than_the_driver_runs_is_replaced(bench: Bench) -> None:
+    bench.has_driver("535.183.01")
+    bench.install(extra="")
+    bench.torches_installed()
+    bench.has_torch("2.12.0+cu130", "13.0")
+    assert "stays" not in bench.install(extra="").stdout
+    (again,) = bench.torches_installed()
+    assert again == f"-m pip install --no-compile --force-reinstall {FOR_CUDA_12}"
 
 
 def test_a_folder_that_cannot_be_made_is_told_in_one_line_with_a_hint(bench: Bench) -> None:

@@ -71,6 +71,19 @@ def test_a_torch_that_does_not_fit_its_gpu_fails_with_a_fix(torch: dict[str, Any
     assert found.fix
 
 
+def test_a_driver_that_is_too_old_for_its_torch_is_told_what_to_install():
+    driver = replace(DRIVER, driver="535.183.01", cuda="12.2")
+    found = judge_torch(replace(WITH_GPU, driver=driver, torch=CUDA_TORCH | {"is_usable": False}))
+    assert found.status is Status.FAIL
+    assert found.why == (
+        "torch 2.13.0+cu130 is built for CUDA 13.0: "
+        "CUDA 13 needs driver 580 or newer, and driver 535 runs CUDA 12"
+    )
+    assert found.fix == "install with `--cuda 12`, or install driver 580 or newer"
+    older = CUDA_TORCH | {"version": "2.13.0+cu126", "built_for_cuda": "12.6"}
+    assert judge_torch(replace(WITH_GPU, driver=driver, torch=older)).status is Status.OK
+
+
 def test_an_older_minor_version_of_cuda_in_the_driver_will_do():
     torch = CUDA_TORCH | {"built_for_cuda": "13.2"}
     assert judge_torch(replace(WITH_GPU, torch=torch)).status is Status.OK

@@ -10,6 +10,7 @@ Wire form: msgpack [body, signature]. The hash is BLAKE3 of the body.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 import msgpack
@@ -75,7 +76,7 @@ class Entry:
     raw: bytes
     """The wire form, as it is stored and relayed."""
 
-    @property
+    @cached_property
     def order(self) -> Order:
         """Where it stands among all entries of the cluster."""
         return self.term, self.writer.node, self.writer.ledger, self.index

@@ -20,7 +20,7 @@ from operator import attrgetter
 from blake3 import blake3
 
 from jupiterd.cluster.facts.facts import ClusterFounded, NodeAdmitted
-from jupiterd.cluster.ledger.chain import Chain, Tip
+from jupiterd.cluster.ledger.chain import NOTHING, Chain, Tip
 from jupiterd.cluster.ledger.entry import MAX_ENTRY_BYTES, Entry, EntryWriter, compose, parse, seal
 from jupiterd.cluster.ledger.roster_book import RosterBook, roster_facts
 from jupiterd.cluster.ledger.snapshot import LedgerSnapshot
@@ -244,14 +244,19 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """Return every entry that is held one by one, in the total order."""
-        return list(self._merged({}))
+        held = (entry for chain in self._chains.values() for entry in chain.after(0))
+        return sorted(held, key=attrgetter("order"))
 
     def _tip(self, writer: EntryWriter) -> Tip:
-        return self._chains.get(str(writer), Chain()).tip
+        chain = self._chains.get(str(writer))
+        return NOTHING if chain is None else chain.tip
 
     def _merged(self, have: Mapping[str, int]) -> Iterator[Entry]:
         tails = (chain.after(have.get(writer, 0)) for writer, chain in self._chains.items())
-        return heapq.merge(*tails, key=attrgetter("order"))  # a chain's terms never go back
+        found = [tail for tail in tails if tail]
+        if len(found) == 1:
+            return iter(found[0])
+        return heapq.merge(*found, key=attrgetter("order"))  # a chain's terms never go back
 
     def _hash_at(self, writer: EntryWriter, index: int) -> str | None:
         chain = self._chains.get(str(writer))
@@ -273,13 +278,12 @@ class Ledger:
             raise CorruptLedgerError(f"entry {entry.hash[:8]} isn't the one that is known here")
 
     def _check_chain(self, entry: Entry, tip: Tip) -> None:
-        whose = f"entry {entry.index} of node {short(entry.writer.node)}"
         if entry.index > tip.index + 1:
-            raise CorruptLedgerError(f"{whose} came before entry {tip.index + 1}")
+            raise _broken(entry, f"came before entry {tip.index + 1}")
         if tip.index and entry.previous != tip.hash:
-            raise CorruptLedgerError(f"{whose} doesn't follow the entry held before it")
+            raise _broken(entry, "doesn't follow the entry held before it")
         if entry.term < tip.term:
-            raise CorruptLedgerError(f"{whose} goes back to term {entry.term}")
+            raise _broken(entry, f"goes back to term {entry.term}")
 
     def _check_author(self, entry: Entry) -> None:
         """Refuse authors who weren't admitted by an entry that sorts before theirs.
@@ -300,3 +304,7 @@ class Ledger:
             return None
         admissions = (fact for fact in entry.facts if isinstance(fact, NodeAdmitted))
         return next((fact for fact in admissions if fact.node == entry.writer.node), None)
+
+
+def _broken(entry: Entry, how: str) -> CorruptLedgerError:
+    return CorruptLedgerError(f"entry {entry.index} of node {short(entry.writer.node)} {how}")

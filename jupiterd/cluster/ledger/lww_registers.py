@@ -32,10 +32,11 @@ RegisteredFact = TypeVar("RegisteredFact", bound=Fact)
 
 def canonical_bytes(value: object) -> bytes:
     """Return msgpack with the keys of every map sorted, so that equal values have equal bytes."""
-    return _packed(_sorted(value))
+    return packed(_sorted(value))
 
 
-def _packed(value: object) -> bytes:
+def packed(value: object) -> bytes:
+    """Return msgpack of a value; where no map is in it, equal values have equal bytes."""
     packed = msgpack.packb(value, use_bin_type=True)
     assert packed is not None  # noqa: S101 - only a packer that buffers returns nothing
     return packed
@@ -46,7 +47,7 @@ def _sorted(value: object) -> object:
         return value
     if isinstance(value, list | tuple):
         return [item if type(item) in _SCALARS else _sorted(item) for item in value]
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(item) for item in value] if isinstance(value, Sequence) else value
 
@@ -71,7 +72,9 @@ class Register(Generic[Key, RegisteredFact]):
         self._facts: dict[Key, RegisteredFact] = {}
         self._ranks: dict[Key, Rank] = {}
         self._packed_winners: dict[Key, bytes] = {}
-        """What `digest` says of each winner, as far as it was asked since it won."""
+        """What `digest` says of each winner that it was asked of."""
+        self._unpacked: set[Key] = set()
+        """Whose winners `digest` wasn't asked of yet."""
         self._digest: bytes | None = None
 
     @property
@@ -93,7 +96,7 @@ class Register(Generic[Key, RegisteredFact]):
             return False
         self._facts[key] = fact
         self._ranks[key] = rank
-        self._packed_winners.pop(key, None)
+        self._unpacked.add(key)
         self._digest = None
         return True
 
@@ -111,10 +114,11 @@ class Register(Generic[Key, RegisteredFact]):
     def digest(self) -> bytes:
         """Return BLAKE3 of everything that tells two registers apart, made anew after changes."""
         if self._digest is None:
-            for key in self._facts.keys() - self._packed_winners.keys():
+            for key in self._unpacked:
                 row = [key, self._ranks[key], to_wire(self._facts[key])]
                 self._packed_winners[key] = canonical_bytes(row)
-            self._digest = blake3(_packed(sorted(self._packed_winners.values()))).digest()
+            self._unpacked.clear()
+            self._digest = blake3(packed(sorted(self._packed_winners.values()))).digest()
         return self._digest
 
 

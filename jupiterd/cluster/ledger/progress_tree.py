@@ -23,6 +23,7 @@ what is in an artifact.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted, RoundCommitted
 from jupiterd.cluster.ledger.lww_registers import Order, Register, fact_hash
@@ -98,6 +99,11 @@ class _Leaves:
     competing: tuple[_Place, ...] = ()
     suspended: tuple[_Place, ...] = ()
 
+    @cached_property
+    def line(self) -> tuple[Progress, ...]:
+        """What leads from the root to the heaviest that competes."""
+        return self.competing[0].path() if self.competing else ()
+
 
 class ProgressTree:
     """Grows by facts in any order, any number of times."""
@@ -133,8 +139,7 @@ class ProgressTree:
 
     def canonical_branch(self) -> tuple[Progress, ...]:
         """Return the canonical line from root to leaf; empty before the first checkpoint."""
-        leaves = self._ranked_leaves().competing
-        return leaves[0].path() if leaves else ()
+        return self._ranked_leaves().line
 
     def other_leaves(self) -> tuple[Progress, ...]:
         """Return the other leaves, the heaviest first, and behind them those that are parked."""
@@ -259,6 +264,8 @@ class _Children:
 
     def _carrier(self, artifact: str, round_number: int) -> RoundCommitted:
         rivals = self._rounds[artifact, round_number]
+        if len(rivals) == 1:
+            return rivals[0]
         return max(rivals, key=lambda rival: (self._is_pinned(rival), fact_hash(rival)))
 
     def _is_pinned(self, fact: Progress, above: _Place | None = None) -> bool:

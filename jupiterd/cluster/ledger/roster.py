@@ -19,6 +19,7 @@ Owns the rule. Doesn't know keys, or when a door is shut: it is told.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 from blake3 import blake3
 
@@ -53,6 +54,8 @@ class Roster:
         """Take what tells the orders of all entries that shut the door, or began work."""
         self._shut = shut
         self._facts: dict[tuple[Order, NodeId, str], RosterFact] = {}
+        self._admissions: dict[NodeId, dict[Order, NodeAdmitted]] = {}
+        """Those of the facts that admit a node."""
         self._evaluated: _Evaluated | None = None
         self._digest: bytes | None = None
 
@@ -62,6 +65,8 @@ class Roster:
         known = self._facts.get(key)
         if known is None or fact_hash(fact) < fact_hash(known):
             self._facts[key] = fact
+            if isinstance(fact, NodeAdmitted):
+                self._admissions.setdefault(fact.node, {})[order] = fact
             self._evaluated = self._digest = None
 
     def has(self, fact: RosterFact, order: Order) -> bool:
@@ -135,9 +140,15 @@ class Roster:
 
         Those that say yes come first, and last those that never counted.
         """
-        result, found = self._result(), list(self._admissions(node))
-        found.sort(key=lambda at: (at not in result.vouched, (at[0], node) in result.idle, at[0]))
-        return found[0][1] if found else None
+        found = self._admissions.get(node, {})
+        if len(found) <= 1:
+            return next(iter(found.values()), None)
+        result = self._result()
+        _, first = min(
+            found.items(),
+            key=lambda at: (at not in result.vouched, (at[0], node) in result.idle, at[0]),
+        )
+        return first
 
     def was_removed(self, node: NodeId) -> bool:
         """Say whether a node was let in once, and is no member."""
@@ -146,11 +157,11 @@ class Roster:
 
     def admitted_at(self, node: NodeId) -> Order | None:
         """Return the order of the entry that first admitted a node; None where none did."""
-        return next((order for order, _ in self._admissions(node)), None)
+        return min(self._admissions.get(node, ()), default=None)
 
     def admissions_of(self, node: NodeId) -> tuple[str, ...]:
         """Return the names of all admissions of a node: what its removal withdraws."""
-        return tuple(entry_name(order) for order, _ in self._admissions(node))
+        return tuple(entry_name(order) for order, _ in self._admissions_of(node))
 
     def placed(self) -> Iterator[Placed]:
         """Return every fact with the order of its entry."""
@@ -164,13 +175,8 @@ class Roster:
             self._digest = blake3(canonical_bytes(rows)).digest()
         return self._digest
 
-    def _admissions(self, node: NodeId) -> Iterator[tuple[Order, NodeAdmitted]]:
-        found = [
-            (order, fact)
-            for (order, who, _), fact in self._facts.items()
-            if who == node and isinstance(fact, NodeAdmitted)
-        ]
-        return iter(sorted(found, key=lambda placed: placed[0]))
+    def _admissions_of(self, node: NodeId) -> list[Admission]:
+        return sorted(self._admissions.get(node, {}).items(), key=itemgetter(0))
 
     def _result(self) -> "_Evaluated":
         if self._evaluated is None:

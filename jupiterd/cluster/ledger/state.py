@@ -35,7 +35,7 @@ from jupiterd.cluster.facts.facts import (
 )
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.dismissals import Dismissals
-from jupiterd.cluster.ledger.lww_registers import ONLY, Order, Register, canonical_bytes, fact_hash
+from jupiterd.cluster.ledger.lww_registers import ONLY, Order, Register, fact_hash, packed
 from jupiterd.cluster.ledger.roster import Roster
 from jupiterd.cluster.ledger.tokens import still_count
 from jupiterd.cluster.values.bounds import MAX_NUMBER
@@ -261,7 +261,7 @@ class State:
             self.dismissals.digest(),
             [[cycle, self.cycles[cycle].digest()] for cycle in sorted(self.cycles)],
         ]
-        return blake3(canonical_bytes(plain)).hexdigest()
+        return blake3(packed(plain)).hexdigest()
 
     def _registers(self) -> tuple[Register[Any, Any], ...]:
         return (

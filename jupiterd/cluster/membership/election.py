@@ -190,12 +190,12 @@ class Election:
         counted.
         """
         heard_after = now - self._timing.election_min_s
-        followers = (
+        followers = [
             node
             for node, (heard_at, beat) in self._beats.items()
             if beat.leader == self._self_id and heard_at > heard_after
-        )
-        return 1 + sum(1 for _ in followers)
+        ]
+        return 1 + len(followers)
 
     def steadiest(self, nodes: Iterable[NodeId]) -> NodeId | None:
         """Return the steadiest of these nodes by their heartbeats; None if none was heard."""

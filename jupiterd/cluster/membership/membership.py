@@ -213,7 +213,7 @@ class Membership:
         peer.silenced_at = NEVER
         sane = {node: age for node, age in heard.ages_s.items() if 0.0 <= age < math.inf}
         self._reports[heard.node] = _Report(sent_at, sane)
-        return self._take_good_news(now, {**sane, heard.node: 0.0})
+        return self._take_good_news(now, heard.node, sane)
 
     def _silence(self, now: float, node: NodeId, reason: str) -> tuple[Changed, ...]:
         peer = self._peers.get(node)
@@ -240,19 +240,20 @@ class Membership:
                 credit_at = now - next_accusation_s[peer.liveness] / 2
                 peer.credit_at = max(peer.credit_at, credit_at)
 
-    def _take_good_news(self, now: float, ages_s: Mapping[NodeId, float]) -> tuple[Changed, ...]:
-        """Re-evaluate only members whose liveness these reports can improve.
+    def _take_good_news(
+        self, now: float, heard: NodeId, ages_s: Mapping[NodeId, float]
+    ) -> tuple[Changed, ...]:
+        """Re-evaluate only members whose liveness a heartbeat and its reports can improve.
 
         Re-evaluating all of them is too slow when many are down.
         """
-        useful_s = {
-            Liveness.SUSPECT: self._timing.suspect_s,
-            Liveness.GONE: self._timing.gone_s,
-        }
         changes: list[Changed] = []
         for node, peer in self._peers.items():
-            limit_s = useful_s.get(peer.liveness, -math.inf)
-            if ages_s.get(node, math.inf) <= limit_s:
+            if peer.liveness is Liveness.ALIVE:
+                continue
+            is_suspect = peer.liveness is Liveness.SUSPECT
+            limit_s = self._timing.suspect_s if is_suspect else self._timing.gone_s
+            if node == heard or ages_s.get(node, math.inf) <= limit_s:
                 after, reason = self._judge(now, node, peer)
                 if _SEVERITY[after] < _SEVERITY[peer.liveness]:
                     changes += self._set(node, peer, after, reason)

@@ -1,5 +1,7 @@
 """The power may go out in any write of any machine, whether that write is done or lost."""
 
+from functools import cache
+
 import pytest
 
 from tests.simulation.node.machine import Machine
@@ -16,6 +18,7 @@ def a_world() -> World:
     return found(SEED, EACH_WRITE)
 
 
+@cache
 def writes_of_each_machine() -> list[int]:
     """Live it once without any power cut, and count."""
     world = a_world()

@@ -68,13 +68,14 @@ class World:
     def run(self, seconds: float) -> None:
         """Let everything happen that is due within so many seconds."""
         until = self.now + seconds
-        queue = self._queue
+        queue, acting, copied = self._queue, self.checks.acting, self.clones.places
         while queue and queue[0][0] <= until:
             self.now, _, action = heapq.heappop(queue)
             action()
-            if len(self.checks.acting) > 1:
+            if len(acting) > 1:
                 self.checks.check_two_leaders()
-            self.clones.check()
+            if copied:
+                self.clones.check()
         self.now = until
 
     def next_number(self) -> str:

@@ -14,7 +14,7 @@ from jupiterd.cluster.ledger.chain import Tip
 from jupiterd.cluster.ledger.ledger import Entry, Ledger
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.ids import NodeId
-from tests.simulation.invariants.in_force import what_is_not_in_force
+from tests.simulation.invariants.in_force import Progress, what_is_not_in_force
 from tests.simulation.invariants.violation import Violation
 from tests.simulation.node.recording import CYCLE
 from tests.simulation.node.signing import sign
@@ -45,6 +45,8 @@ class Checks:
         self._told_by_head: dict[str, tuple[str, str]] = {}
         self._checked: dict[str, set[str]] = {}
         self._looked_at: dict[NodeId, tuple[Ledger, dict[str, Tip]]] = {}
+        self._lines: dict[NodeId, Sequence[Progress]] = {}
+        """The line of each ledger that was looked at last."""
         self.acting: dict[NodeId, Machine] = {}
         """Who leads just now, asleep or not."""
         self._both_since: dict[tuple[NodeId, NodeId], float] = {}
@@ -161,7 +163,7 @@ class Checks:
         self._check_chains(new, last)
         for entry in new:
             self._note_entry(ledger, entry)
-        check_line(ledger)
+        self._check_line(process)
         self._check_told(process)
         lost = what_is_not_in_force(ledger.state, [fact for entry in new for fact in entry.facts])
         if lost:
@@ -172,10 +174,18 @@ class Checks:
 
         The head is compared with the tips themselves: it must tell any two ledgers apart.
         """
-        told = (true_head(process.replica.ledger), content_of(process))
-        known = self._told_by_head.setdefault(process.replica.ledger.head(), told)
-        if known != told:
+        content_of(process)
+        known = self._told_by_head.setdefault(process.replica.ledger.head(), process.content)
+        if known != process.content:
             raise Violation("two ledgers with one head aren't equal")
+
+    def _check_line(self, process: "Process") -> None:
+        """Check a line whenever it is another one."""
+        cycle = process.replica.ledger.state.cycles.get(CYCLE)
+        line = () if cycle is None else cycle.canonical_branch()
+        if line is not self._lines.get(process.place):
+            check_line(line)
+            self._lines[process.place] = line
 
     def _note_entry(self, ledger: Ledger, entry: Entry) -> None:
         checked = self._checked.setdefault(str(entry.writer), set())
@@ -232,11 +242,10 @@ def content_of(process: "Process") -> str:
     return process.content[1]
 
 
-def check_line(ledger: Ledger) -> None:
+def check_line(line: Sequence[Progress]) -> None:
     """The canonical line has one final checkpoint for each round, no gap, and whole parents."""
-    cycle = ledger.state.cycles.get(CYCLE)
     last, rounds = "", 0
-    for fact in cycle.canonical_branch() if cycle is not None else ():
+    for fact in line:
         if isinstance(fact, RoundCommitted):
             rounds += 1
         is_next = fact.round == (rounds if isinstance(fact, RoundCommitted) else rounds + 1)

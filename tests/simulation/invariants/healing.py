@@ -223,7 +223,9 @@ def _what_is_lost_in(world: "World", camp: "list[Process]") -> str:
 def _check_merging(world: "World", before: list[Content]) -> None:
     """Uniting what lay on the disks before the healing gives one state in any order."""
     contents = [content for content in before if not content.snapshot]
-    ledgers = [load(content) for content in contents]
+    loaded = {content.entries: content for content in contents}
+    held = {entries: load(content) for entries, content in loaded.items()}
+    ledgers = [held[content.entries] for content in contents]
     told: set[str] = set()
     for _ in range(2):
         world.rng.shuffle(ledgers)

@@ -25,7 +25,7 @@ Progress = CheckpointCommitted | RoundCommitted
 
 def what_is_not_in_force(state: State, facts: Sequence[Fact]) -> str:
     """Say which of these facts the state doesn't have; empty where it has them all."""
-    cycle = state.cycles.get(CYCLE, CycleState())
+    cycle = state.cycles.get(CYCLE) or CycleState()
     named = _named(cycle) if any(isinstance(fact, Progress) for fact in facts) else set[str]()
     for fact in facts:
         if not _is_in_force(state, cycle, named, fact):

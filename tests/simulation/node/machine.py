@@ -75,7 +75,10 @@ class Machine:
             return
         self.up_since = self._world.now
         self._world.disturb(f"{self.place[:2]} starts")
-        self._guarded(lambda: Process.begin(self._world, self))
+        try:
+            Process.begin(self._world, self)
+        except PowerCut:
+            self._lose_power()
 
     def go_out(self) -> None:
         """Lose everything that isn't on disk."""
@@ -110,14 +113,17 @@ class Machine:
 
     def deliver(self, action: Callable[[Process], None]) -> None:
         """Let the process handle something, now or when it wakes."""
-        if self.process is None:
+        process = self.process
+        if process is None:
             return
         if self.is_asleep:
             if len(self._backlog) < MAX_BACKLOG:
                 self._backlog.append(action)
             return
-        process = self.process
-        self._guarded(lambda: action(process))
+        try:
+            action(process)
+        except PowerCut:
+            self._lose_power()
 
     def after(self, process: Process, local_s: float, action: Callable[[Process], None]) -> None:
         """Let the same process do something when its own clock has gone on so far."""
@@ -134,11 +140,9 @@ class Machine:
         else:
             self.deliver(action)
 
-    def _guarded(self, action: Callable[[], None]) -> None:
-        try:
-            action()
-        except PowerCut:
-            self._world.tell(f"{self.node[:2]} was writing")
-            self._world.met["the power goes out in a write"] += 1
-            self.go_out()
-            self._world.at(self._world.rng.uniform(*RESTART_S), self.start)
+    def _lose_power(self) -> None:
+        """Go out in the middle of a write, and start again in a while."""
+        self._world.tell(f"{self.node[:2]} was writing")
+        self._world.met["the power goes out in a write"] += 1
+        self.go_out()
+        self._world.at(self._world.rng.uniform(*RESTART_S), self.start)

@@ -116,7 +116,7 @@ def _role(process: "Process") -> Sequence[Fact]:
 
 def cycle_of(process: "Process") -> CycleState:
     """Return what a process knows of the only cycle there is."""
-    return process.replica.ledger.state.cycles.get(CYCLE, CycleState())
+    return process.replica.ledger.state.cycles.get(CYCLE) or CycleState()
 
 
 def _last_checkpoint(cycle: CycleState) -> tuple[str, int]:

@@ -57,7 +57,7 @@ class Replica:
         """Write an entry of our own: sign, persist, apply."""
         index, previous = self.ledger.chain_end(self.writer)
         body = compose(CLUSTER, term, self.writer, index, previous, facts)
-        entry = parse(seal(body, sign(self._node, body)))
+        entry = parse_once(seal(body, sign(self._node, body)))
         self._save(entry.raw)
         self.ledger.add(entry)
         return entry

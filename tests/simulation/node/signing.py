@@ -4,6 +4,8 @@ Owns who can sign as whom, and the border of a simulated ledger, as `daemon.sign
 with real keys.
 """
 
+from functools import lru_cache
+
 from blake3 import blake3
 
 from jupiterd.cluster.ledger.ledger import Entry, Ledger
@@ -12,6 +14,7 @@ from jupiterd.errors import CorruptLedgerError
 from jupiterd.ids import NodeId
 
 
+@lru_cache(maxsize=4096)
 def sign(node: NodeId, body: bytes) -> bytes:
     """Return what only this node can make of these bytes."""
     return blake3(node.encode() + body).digest()

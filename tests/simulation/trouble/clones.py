@@ -30,7 +30,7 @@ class Clones:
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        self._places: dict[NodeId, list[NodeId]] = {}
+        self.places: dict[NodeId, list[NodeId]] = {}
         """Where each key that was copied is used: the machines' places."""
         self._together_since: dict[tuple[NodeId, NodeId], float] = {}
         self.copied_writers: set[str] = set()
@@ -38,7 +38,7 @@ class Clones:
 
     def where(self, node: NodeId) -> NodeId:
         """Return the machine that a message to a node comes to; either one, where there are two."""
-        places = self._places.get(node)
+        places = self.places.get(node)
         if places is None:
             return node
         running = [place for place in places if self._world.machines[place].process is not None]
@@ -46,12 +46,12 @@ class Clones:
 
     def has_two(self, node: NodeId) -> bool:
         """Say whether two machines have a node's key."""
-        return len(self._places.get(node, ())) > 1
+        return len(self.places.get(node, ())) > 1
 
     def pairs(self) -> "list[list[Machine]]":
         """Return the machines of each key that two have."""
         machines = self._world.machines
-        doubled = (places for places in self._places.values() if len(places) > 1)
+        doubled = (places for places in self.places.values() if len(places) > 1)
         return [[machines[place] for place in places] for places in doubled]
 
     # --- how they come and go ---
@@ -76,7 +76,7 @@ class Clones:
         world, node = self._world, machine.node
         copy = machine.beside(NodeId(f"{world.fresh_name(8)} copy of {node[:2]}"), Disk(content))
         world.machines[copy.place] = copy
-        self._places.setdefault(node, [machine.place]).append(copy.place)
+        self.places.setdefault(node, [machine.place]).append(copy.place)
         world.witness.copied(copy)
         world.met["two machines have one key"] += 1
         world.tell(f"{copy.place} is copied")
@@ -86,16 +86,14 @@ class Clones:
         """Let a machine go for good: its owner deletes the key there."""
         machine.go_out()
         machine.is_buried = True
-        self._places[machine.node].remove(machine.place)
+        self.places[machine.node].remove(machine.place)
         del self._world.machines[machine.place]
         self._world.disturb(f"{machine.place[:8]} gives up its key")
 
     # --- what must hold ---
 
     def check(self) -> None:
-        """After each event."""
-        if not self._places:
-            return
+        """After each event, once any key was copied."""
         for machine in self._world.checks.acting.values():
             if machine.process is not None and machine.process.clones.is_seen:
                 raise Violation(f"{machine.place[:8]} leads, and its key is used twice")

@@ -5,6 +5,7 @@ Owns what arrives where and when. Doesn't know what messages say.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jupiterd.ids import NodeId
@@ -62,7 +63,7 @@ class Network:
         for _ in range(copies):
             if rng.random() >= self.weather.loss:
                 delay_s = rng.random() * 2 * self.weather.delay_s
-                self._world.at(delay_s, lambda: self._deliver(source, target, arrive, refused))
+                self._world.at(delay_s, partial(self._deliver, source, target, arrive, refused))
 
     def post(self, source: NodeId, target: NodeId, arrive: "Callable[[], None]") -> None:
         """Let something happen at the target's door, whether or not a process runs there."""

@@ -26,10 +26,13 @@ WRITING = frozenset({"generate", "try_generator", "write_pairs", "ask_judge"})
 """Tasks by which models write, on an engine that each machine chooses for itself."""
 
 SCORING = frozenset({"evaluate", "evaluate_held_out"})
-"""Tasks that score text, on what the machine computes on by itself: both engines agree."""
+"""Tasks that score text, on what the machine computes on by itself: all engines and devices agree
+to 1e-5 bits per byte, and a verdict is decided on the scores as they were stored."""
 
 TRAINING_ALONE = "train_proxy"
 """The task that trains without a gang, on what the machine computes on by itself."""
+
+_ALONE = SCORING | {TRAINING_ALONE}
 
 
 def chosen_engine(task: str, params: Mapping[str, Any], machine: Hardware) -> dict[str, str]:
@@ -39,10 +42,10 @@ def chosen_engine(task: str, params: Mapping[str, Any], machine: Hardware) -> di
         engine = writing_engine(wanted, machine)
         device = rank_device(machine, engine, 0).name
         return {"engine": engine, "wanted_engine": wanted, "device": device}
-    if task == TRAINING_ALONE:
+    if task in _ALONE:
         engine = own_engine(machine)
         return {"engine": engine, "device": rank_device(machine, engine, 0).name}
-    return {"engine": own_engine(machine)} if task in SCORING else {}
+    return {}
 
 
 def borrowed_device(task: str, params: Mapping[str, Any], machine: Hardware) -> RankDevice | None:
@@ -53,8 +56,7 @@ def borrowed_device(task: str, params: Mapping[str, Any], machine: Hardware) -> 
     engine = str(params.get("engine", ""))
     if task in WRITING and params.get("server"):
         return None
-    # torch scores on the CPU, where all machines come to the same numbers.
-    if task in {*WRITING, TRAINING_ALONE} or (task in SCORING and engine == MLX):
+    if task in WRITING | _ALONE:
         device = rank_device(machine, engine, 0)
         return device if device.uuid else None
     return None

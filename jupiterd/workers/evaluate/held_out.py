@@ -3,7 +3,8 @@
 Owns that one number, and what of a conversation it is of: what the loss counts in training, by the
 model's chat template. Doesn't compare models (`score` and `judge` do).
 
-inputs: model, holdout (sample folder) · params: batch, engine, loss_on (optional) · outputs: none
+inputs: model, holdout (sample folder) · params: batch, engine, device, loss_on (all optional)
+outputs: none
 summary: val_bpb (bits per byte, over all held-out text together)
 """
 
@@ -16,7 +17,8 @@ from jupiterd.cycle.data.lineage import Sample
 from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.evaluate.score import DEFAULT_BATCH_WINDOWS
-from jupiterd.workers.evaluate.scorers import TORCH, open_scorer
+from jupiterd.workers.evaluate.score_table import Means
+from jupiterd.workers.evaluate.scorers import CPU, TORCH, open_scorer
 from jupiterd.workers.evaluate.text_scorer import Stream
 from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import halved
@@ -28,12 +30,12 @@ from jupiterd.workers.tokens.chat_encoding import ChatEncoder
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     batch = halved(int(task.params.get("batch", DEFAULT_BATCH_WINDOWS)), task.params, "text")
+    engine, device = task.params.get("engine", TORCH), task.params.get("device", CPU)
     bits_per_byte, counts = evaluate(
         task.inputs["model"],
         task.inputs["holdout"],
-        batch,
+        Means(batch, str(engine), str(device)),
         task.progress,
-        str(task.params.get("engine", TORCH)),
         str(task.params.get("loss_on", "")),
     )
     return TaskFinished({}, counts, {"val_bpb": bits_per_byte})
@@ -42,9 +44,8 @@ def run(task: Task) -> TaskFinished:
 def evaluate(
     model: Path,
     holdout: Path,
-    batch_windows: int,
+    means: Means,
     progress: Progress = silent,
-    engine: str = TORCH,
     loss_on: str = "",
 ) -> tuple[float, dict[str, float]]:
     """Return the bits per byte of what counts, and the counts.
@@ -55,7 +56,7 @@ def evaluate(
     samples = list(read_samples(holdout))
     if not any(sample.text for sample in samples):
         raise EmptySourceError("no text was held out for validation")
-    scorer = open_scorer(model, engine)
+    scorer = open_scorer(model, means.engine, means.device)
     if any(sample.messages for sample in samples):
         encoder = ChatEncoder(model, answers_alone=loss_on != "all")
         streams = _conversations(samples, encoder)
@@ -65,7 +66,7 @@ def evaluate(
         streams = scorer.streams(scorer.encode(texts))
         size_bytes = sum(len(text.encode()) for text in texts)
     nats = scorer.stream_nats(
-        streams, batch_windows, lambda done: progress(done, len(streams), "documents")
+        streams, means.batch_windows, lambda done: progress(done, len(streams), "documents")
     )
     counts: dict[str, float] = {"documents": len(streams), "bytes": size_bytes}
     return sum(nats) / math.log(2) / max(1, size_bytes), counts

@@ -28,6 +28,12 @@ _BUSY_S: Final = 60.0
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS nats (key BLOB PRIMARY KEY, nats REAL) WITHOUT ROWID"
 
 
+def computed_on(engine: str, device: str) -> str:
+    """Return what scores are kept under: those of a GPU differ in their last digits."""
+    kind = device.partition(":")[0]
+    return f"{engine} {kind}" if kind == "cuda" else engine
+
+
 class SavedNats:
     """The scores that one node keeps."""
 

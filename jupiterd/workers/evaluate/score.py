@@ -6,9 +6,9 @@ inputs: model, incumbent, generator (these two are optional: the byte model take
 that is absent; where they are the same model it is scored once), base (the model that the cycle
 began with, where one was brought), kept, holdout.N
 params: piece, pieces, min_document_bytes, max_document_bytes, max_cluster_documents, batch, purged,
-parts, language, completions, seed, engine (torch or mlx, as the node has it), may_be_empty (where
-no verdict is wanted: nothing need be held out), general_text (which is scored beside for a base),
-has_gaps (false: none is filled)
+parts, language, completions, seed, engine (torch or mlx, as the node has it), device (of torch),
+may_be_empty (where no verdict is wanted: nothing need be held out), general_text (which is scored
+beside for a base), has_gaps (false: none is filled)
 outputs: scores (scores.jsonl, cloze.jsonl, and where completions were asked for sanity.json and
 completions.jsonl)
 """
@@ -28,14 +28,14 @@ from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.evaluate.documents import ScoredDocument, ScoringLimits, choose_documents
 from jupiterd.workers.evaluate.general_text import general_documents
-from jupiterd.workers.evaluate.saved_nats import FOLDER, NOTHING_SAVED, SavedNats
+from jupiterd.workers.evaluate.saved_nats import FOLDER, NOTHING_SAVED, SavedNats, computed_on
 from jupiterd.workers.evaluate.score_file import (
     write_completions,
     write_sanity,
     write_scores,
 )
 from jupiterd.workers.evaluate.score_table import Means, ScoreTable, tabulate
-from jupiterd.workers.evaluate.scorers import TORCH
+from jupiterd.workers.evaluate.scorers import CPU, TORCH
 from jupiterd.workers.evaluate.trial import WritingTrial, texts_to_write, try_out
 from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import halved
@@ -43,7 +43,7 @@ from jupiterd.workers.progress import Progress, silent
 from jupiterd.workers.samples.sample_file import read_all
 
 DEFAULT_BATCH_WINDOWS = 8
-"""More windows at a time are no faster on a CPU: they leave the cache."""
+"""Of an engine that doesn't count tokens instead; half as many where memory ran out, and so on."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,8 @@ class ScoreParams:
     """Name@version of the general text that is scored beside; empty: none."""
     has_gaps: bool = True
     """Whether gaps in the text are filled, where there is a language."""
+    device: str = CPU
+    """Of torch."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ def run(task: Task) -> TaskFinished:
         bool(task.params.get("may_be_empty", False)),
         str(task.params.get("general_text", "")),
         bool(task.params.get("has_gaps", True)),
+        str(task.params.get("device", CPU)),
     )
     inputs = ScoreInputs(
         task.inputs["model"],
@@ -133,7 +136,9 @@ def run(task: Task) -> TaskFinished:
         task.inputs.get("generator"),
         task.inputs.get("base"),
     )
-    saved_nats = SavedNats(task.scratch_dir.parent / FOLDER, params.engine)
+    saved_nats = SavedNats(
+        task.scratch_dir.parent / FOLDER, computed_on(params.engine, params.device)
+    )
     scores = score(inputs, params, task.progress, saved_nats)
     write_scores(task.output_dir / "scores", scores.documents, scores.cloze)
     if scores.sanity is not None:
@@ -169,12 +174,14 @@ def score(
     documents = [*held_out, *general_documents(params.general_text)[params.piece :: params.pieces]]
     texts = [document.text for document in documents]
     texts += [text for item in items for text in item.filled()]
-    trial = WritingTrial(params.completions, params.seed, params.language, params.engine)
+    trial = WritingTrial(
+        params.completions, params.seed, params.language, params.engine, params.device
+    )
     to_write = texts_to_write(inputs.model, inputs.generator, trial)
     steps = _Steps(progress, len(documents), len(texts), len(inputs.models), to_write)
     steps.begin()
     training = _training_text(inputs)
-    means = Means(params.batch_windows, params.engine, saved_nats)
+    means = Means(params.batch_windows, params.engine, params.device, saved_nats)
     table = tabulate(texts, inputs.models, training, means, steps.of)
     roles = [table.nats[path] for path in (inputs.model, inputs.incumbent, inputs.generator)]
     base = None if inputs.base is None else table.nats[inputs.base]

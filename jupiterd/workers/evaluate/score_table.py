@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.byte_model import count_bytes
 from jupiterd.workers.evaluate.saved_nats import NOTHING_SAVED, SavedNats
-from jupiterd.workers.evaluate.scorers import TORCH, open_scorer
+from jupiterd.workers.evaluate.scorers import CPU, TORCH, open_scorer
 from jupiterd.workers.evaluate.text_scorer import TextScorer
 
 _COUNT_DOCUMENTS = 64
@@ -63,6 +63,7 @@ class Means:
     batch_windows: int
     """Windows that pass through a model together."""
     engine: str = TORCH
+    device: str = CPU
     saved_nats: SavedNats = NOTHING_SAVED
     """What was scored before."""
 
@@ -95,7 +96,7 @@ def tabulate(
             nats[path] = [known[place] for place in range(len(texts))]
             progress_of(number)(len(texts))
             continue
-        if (model := _loaded(path, means.engine)) is None:
+        if (model := _loaded(path, means)) is None:
             continue
         ids = model.encode(texts)
         nats[path] = _nats(model, texts, ids, known, means, progress_of(number))
@@ -106,10 +107,10 @@ def tabulate(
     return ScoreTable(nats, tokens, unigram_nats)
 
 
-def _loaded(path: Path, engine: str) -> TextScorer | None:
+def _loaded(path: Path, means: Means) -> TextScorer | None:
     """Return the model; None where it can't be loaded, which the gate says of it then."""
     try:
-        return open_scorer(path, engine)
+        return open_scorer(path, means.engine, means.device)
     except CorruptArtifactError:
         return None
 

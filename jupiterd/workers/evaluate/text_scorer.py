@@ -7,14 +7,14 @@ bits per byte differ only in how 32-bit floats are rounded.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jupiterd.workers.evaluate.windows import Window, batches_of, windows_of
+from jupiterd.workers.evaluate.windows import BatchSize, Window, batches_of, windows_of
 from jupiterd.workers.tokens.marks import document_marks
 from jupiterd.workers.tokens.tokenizer import encode_batch, load_tokenizer
 
@@ -33,6 +33,11 @@ model of 135 million parameters on a CPU before anything is told of them, and gi
 """
 
 Tokens = NDArray[np.int64]
+
+
+def share_of(usual: int, batch_windows: int) -> int:
+    """Return as much of what is usual as these windows are of the usual ones, and at least 1."""
+    return max(1, usual * min(batch_windows, USUAL_WINDOWS) // USUAL_WINDOWS)
 
 
 class Stream(NamedTuple):
@@ -77,7 +82,8 @@ class TextScorer(ABC):
 
         Args:
             documents: token ids.
-            batch_windows: windows that pass through the model together.
+            batch_windows: windows that pass through the model together; less than `USUAL_WINDOWS`
+                is for where memory ran out.
             on_progress: told how many documents' worth of tokens are scored.
         """
         return self.stream_nats(self.streams(documents), batch_windows, on_progress)
@@ -105,14 +111,27 @@ class TextScorer(ABC):
             for number, stream in enumerate(streams)
             for window in windows_of(number, len(stream.ids) - 1, self._context)
         ]
-        totals, scored = [0.0] * len(streams), 0
-        most_tokens = MOST_BATCH_TOKENS * min(batch_windows, USUAL_WINDOWS) // USUAL_WINDOWS
-        for batch in batches_of(windows, batch_windows, most_tokens):
-            for window, nats in zip(batch, self._window_nats(batch, streams), strict=True):
-                totals[window.document] += nats
-            scored += len(batch)
-            on_progress(scored * len(streams) // len(windows))
+        nats: dict[Window, float] = {}
+        batches = list(batches_of(windows, self.batch_size(batch_windows)))
+        results = self.results(batches, lambda batch: self._window_nats(batch, streams))
+        for batch, found in zip(batches, results, strict=True):
+            nats |= zip(batch, found, strict=True)
+            on_progress(len(nats) * len(streams) // len(windows))
+        # Added up in the documents' order, however windows were put together.
+        totals = [0.0] * len(streams)
+        for window in windows:
+            totals[window.document] += nats[window]
         return totals
+
+    def batch_size(self, batch_windows: int) -> BatchSize:
+        """Return how much passes through the model together, where so many windows are wanted."""
+        return BatchSize(batch_windows, share_of(MOST_BATCH_TOKENS, batch_windows))
+
+    def results(
+        self, batches: Sequence[list[Window]], score: Callable[[list[Window]], list[float]]
+    ) -> Iterator[list[float]]:
+        """Yield what `score` returns of each batch, in their order."""
+        return map(score, batches)
 
     def write_on(
         self,

@@ -11,7 +11,7 @@ from jupiterd.cycle.gate.sanity import Sanity, is_looping
 from jupiterd.cycle.generation.completions import Completion
 from jupiterd.cycle.text_rules.code_parsing import PARSED_LANGUAGES, parseable_beginning, parses_on
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.evaluate.scorers import TORCH, open_scorer
+from jupiterd.workers.evaluate.scorers import CPU, TORCH, open_scorer
 
 NEW_TOKENS = 64
 TEMPERATURE = 0.8
@@ -28,6 +28,7 @@ class WritingTrial:
     language: str
     """Of the domain; of a code that can be parsed here, what was written is parsed."""
     engine: str = TORCH
+    device: str = CPU
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def try_out(
         on_written: told how many texts are written so far, by both.
     """
     try:
-        model = open_scorer(candidate, trial.engine)
+        model = open_scorer(candidate, trial.engine, trial.device)
     except CorruptArtifactError as error:
         return Tried(Sanity(loads=False, trouble=error.message, seed=trial.seed))
     is_code = trial.language in PARSED_LANGUAGES
@@ -73,7 +74,7 @@ def try_out(
     written = model.write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed, on_written)
     theirs = None
     if generator is not None and _has_generator(candidate, generator, trial):
-        writer = open_scorer(generator, trial.engine)
+        writer = open_scorer(generator, trial.engine, trial.device)
         others = writer.write_on(
             prompts, NEW_TOKENS, TEMPERATURE, trial.seed, lambda n: on_written(len(written) + n)
         )

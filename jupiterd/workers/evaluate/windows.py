@@ -5,6 +5,7 @@ Owns which tokens stand in which window and which of them are scored there. Does
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,14 @@ class Window:
     """One past the last position that is fed; position p predicts position p + 1."""
     score_from: int
     """First position whose prediction counts; those before are context alone."""
+
+
+class BatchSize(NamedTuple):
+    """What passes through a model together at most."""
+
+    windows: int
+    tokens: int
+    """Of all windows together, each as long as the longest; a longer one passes alone."""
 
 
 def windows_of(document: int, tokens: int, context: int) -> Iterator[Window]:
@@ -35,16 +44,13 @@ def windows_of(document: int, tokens: int, context: int) -> Iterator[Window]:
         scored = stop
 
 
-def batches_of(windows: Sequence[Window], most: int, most_tokens: int) -> Iterator[list[Window]]:
-    """Yield windows that pass through the model together, each once; the longest come first.
-
-    most_tokens: of all together, as long as the longest; one that is longer passes alone
-    """
+def batches_of(windows: Sequence[Window], most: BatchSize) -> Iterator[list[Window]]:
+    """Yield windows that pass through the model together, each once; the longest come first."""
     # Windows of a length stand together, so that little is computed for padding.
     ordered = sorted(windows, key=lambda window: window.start - window.stop)
     start = 0
     while start < len(ordered):
         length = ordered[start].stop - ordered[start].start
-        count = max(1, min(most, most_tokens // max(1, length)))
+        count = max(1, min(most.windows, most.tokens // max(1, length)))
         yield ordered[start : start + count]
         start += count

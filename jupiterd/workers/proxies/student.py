@@ -20,7 +20,7 @@ from jupiterd.errors import LossDivergedError, WorkStoppedError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.evaluate.documents import ScoringLimits, choose_documents
 from jupiterd.workers.evaluate.score_file import write_text
-from jupiterd.workers.evaluate.scorers import MLX, TORCH, open_scorer
+from jupiterd.workers.evaluate.scorers import CPU, MLX, TORCH, open_scorer
 from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import halved, with_room
 from jupiterd.workers.proxies.arm import synthetic_share_of
@@ -118,7 +118,8 @@ def _score(task: Task, engine: TrainingEngine) -> tuple[float, int]:
     write_model(folder, engine.config, engine.weights(), task.inputs["tokenizer"])
     limits = ScoringLimits(**{name: int(value) for name, value in task.params["limits"].items()})
     documents = choose_documents(read_samples(task.inputs["yardstick"]), limits, 0, 1)
-    model = open_scorer(folder, str(task.params.get("engine", TORCH)))
+    params = task.params
+    model = open_scorer(folder, str(params.get("engine", TORCH)), str(params.get("device", CPU)))
     ids = model.encode([document.text for document in documents])
     nats = with_room(lambda size: model.nats(ids, size, lambda _: None), BATCH_WINDOWS, "window")
     each = [

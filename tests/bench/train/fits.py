@@ -30,6 +30,7 @@ from jupiterd.cycle.training.step_budget import first_budget, passes_over
 from jupiterd.locations import config_folder
 from jupiterd.protocol.frames import CheckpointWritten
 from jupiterd.workers.evaluate.held_out import evaluate
+from jupiterd.workers.evaluate.score_table import Means
 from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
 from jupiterd.workers.tokens.tokenizer import (
     encode_batch,
@@ -141,7 +142,7 @@ def train(
     wall_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
     made = [frame for frame in task.frames if isinstance(frame, CheckpointWritten)][-1]
     judged_by = Path(inputs["shards"]).with_name("gate")
-    bits, _ = evaluate(task.output_dir / made.path, judged_by, BATCH_WINDOWS)
+    bits, _ = evaluate(task.output_dir / made.path, judged_by, Means(BATCH_WINDOWS))
     steps = int(finished.summary["step"] or 0)
     passes = passes_over(steps, plan.batch_sequences, sequences)
     return Done(steps, passes, int(made.progress.horizon.get("best_step", 0)), wall_s, cpu_s, bits)

@@ -59,7 +59,7 @@ async def test_a_gpu_is_held_for_one_rank_at_a_time_and_the_cpu_for_none(tmp_pat
             async with two.used_by(RANK, RANK.params):
                 pass
         on_cpu = replace(RANK, params={"local_rank": 1})
-        for order in (on_cpu, replace(RANK, task="evaluate"), replace(RANK, task="gate")):
+        for order in (on_cpu, replace(RANK, task="gate")):
             async with two.used_by(order, order.params) as free:
                 assert free.descriptor is None
 
@@ -121,8 +121,8 @@ async def test_what_a_worker_fails_with_by_itself_is_told_as_it_is(tmp_path: Pat
         ("write_pairs", {}, "GPU-a", "metal-a"),
         ("ask_judge", {"server": {"url": "http://box"}}, "", ""),
         ("train_proxy", {}, "GPU-a", "metal-a"),
-        ("evaluate", {}, "", "metal-a"),  # torch scores on the CPU
-        ("evaluate_held_out", {}, "", "metal-a"),
+        ("evaluate", {}, "GPU-a", "metal-a"),
+        ("evaluate_held_out", {}, "GPU-a", "metal-a"),
         ("clean", {}, "", ""),
     ],
 )
@@ -157,7 +157,7 @@ def test_text_is_scored_on_what_the_machine_computes_on_by_itself(
 ) -> None:
     here = replace(MACHINE, system=system, engines=engines)
     for task in ("evaluate", "evaluate_held_out"):
-        assert chosen_engine(task, {}, here) == {"engine": engine}
+        assert chosen_engine(task, {}, here) == {"engine": engine, "device": "cpu"}
     trains = chosen_engine("train_proxy", {}, here)
     assert (trains["engine"], bool(trains["device"])) == (engine, True)
     assert chosen_engine("gate", {}, here) == {}

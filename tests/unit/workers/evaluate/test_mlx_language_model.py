@@ -29,7 +29,7 @@ pytestmark = pytest.mark.mlx
 CONTEXT = 48
 TRAINING = [function(number) for number in range(40)]
 TEXTS = [function(number, body_lines=number % 9) for number in range(100, 116)]
-MOST_BPB = 1e-4
+MOST_BPB = 1e-5
 """The greatest difference between the engines that is allowed."""
 
 

@@ -15,7 +15,7 @@ from jupiterd.workers.evaluate.general_text import general_documents
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score
 from jupiterd.workers.evaluate.score_file import read_folders, write_scores
 from jupiterd.workers.evaluate.score_table import count_tokens
-from jupiterd.workers.evaluate.windows import Window, batches_of, windows_of
+from jupiterd.workers.evaluate.windows import BatchSize, Window, batches_of, windows_of
 from tests.support.workers.data_material import function, real, synthetic, write
 
 LIMITS = ScoringLimits(min_document_bytes=50, max_document_bytes=200, max_cluster_documents=3)
@@ -98,7 +98,7 @@ def test_windows_score_each_token_once_with_a_quarter_of_context(tokens):
 
 def test_windows_pass_together_as_long_as_they_are_few_and_short():
     windows = [Window(n, 0, length, 0) for n, length in enumerate((3, 40, 4, 12, 11, 3, 2))]
-    batches = list(batches_of(windows, 3, 24))
+    batches = list(batches_of(windows, BatchSize(3, 24)))
     assert [[w.stop for w in batch] for batch in batches] == [[40], [12, 11], [4, 3, 3], [2]]
     assert sorted(w.document for batch in batches for w in batch) == list(range(7))
 

@@ -14,6 +14,7 @@ from jupiterd.cycle.runs.run_settings import DataSettings
 from jupiterd.errors import InvalidSettingError
 from jupiterd.workers.data.pack.prepare_dataset import prepare
 from jupiterd.workers.evaluate.held_out import evaluate
+from jupiterd.workers.evaluate.score_table import Means
 from jupiterd.workers.samples.sample_file import read_samples
 from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.held_out.validation import Validation
@@ -134,6 +135,6 @@ def test_afterwards_it_is_in_bits_per_byte_of_what_counts(
     model.save_pretrained(folder)
     rows = held_out(tmp_path, tokenizer, loss_on)
     total, _ = nats_of(model, rows)
-    found, counts = evaluate(folder, tmp_path / "holdout", 2, engine=engine, loss_on=loss_on)
+    found, counts = evaluate(folder, tmp_path / "holdout", Means(2, engine), loss_on=loss_on)
     assert counts == {"documents": len(rows), "bytes": size_of(tokenizer, rows)}
     assert found == pytest.approx(total / math.log(2) / counts["bytes"], rel=1e-4)

@@ -4,7 +4,7 @@ Owns the choice of the device, its full precision, and the estimate of a batch's
 know texts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,7 +59,7 @@ def gpu_batch_tokens(room_bytes: int, of_token_bytes: int) -> int:
 
 
 @contextmanager
-def full_precision() -> Iterator[None]:
+def full_precision() -> Generator[None]:
     """Multiply in whole 32-bit floats (on GPUs without TF32) as long as the context is open."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")

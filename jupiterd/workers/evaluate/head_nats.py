@@ -5,7 +5,7 @@ some of the vocabulary is summed up before the next one is computed, which took 
 the time of whole rows (25 million parameters, a vocabulary of 32,768). Doesn't know models.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 
@@ -50,19 +50,25 @@ def head_nats(
 
 def _log_sums(rows: torch.Tensor, head: torch.nn.Linear, entries: int) -> torch.Tensor:
     """Return the logarithm of the sum of all exp(logit) of each row, float32[n]."""
+    bias = _bias(head)
     weights = head.weight.split(entries)
     buffer = rows.new_empty(len(rows) * len(weights[0]))
     sums: list[torch.Tensor] = []
     for number, part in enumerate(weights):
         logits = buffer[: len(rows) * len(part)].view(len(rows), len(part))
         torch.mm(rows, part.t(), out=logits)
-        if head.bias is not None:
-            logits += head.bias[number * entries : number * entries + len(part)]
+        if bias is not None:
+            logits += bias[number * entries : number * entries + len(part)]
         sums.append(torch.logsumexp(logits, -1))
     return torch.logsumexp(torch.stack(sums), 0)
 
 
 def _chosen(rows: torch.Tensor, head: torch.nn.Linear, ids: torch.Tensor) -> torch.Tensor:
     """Return the logit of one token of each row, float32[n]."""
-    logits = (rows * head.weight[ids]).sum(-1)
-    return logits if head.bias is None else logits + head.bias[ids]
+    logits, bias = (rows * head.weight[ids]).sum(-1), _bias(head)
+    return logits if bias is None else logits + bias[ids]
+
+
+def _bias(head: torch.nn.Linear) -> torch.Tensor | None:
+    """Return the bias; torch's types don't say that there may be none."""
+    return cast("torch.Tensor | None", head.bias)

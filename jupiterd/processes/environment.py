@@ -73,6 +73,7 @@ MEETING_TASKS = frozenset({"train", "check_sync"})
 
 
 _NO_KEYS = KeyHosts()
+_NO_VARIABLES: Mapping[str, str] = {}
 
 
 def worker_environment(
@@ -80,8 +81,16 @@ def worker_environment(
     params: Mapping[str, Any],
     daemon_environment: Mapping[str, str] = os.environ,
     key_hosts: KeyHosts = _NO_KEYS,
+    rank_variables: Mapping[str, str] = _NO_VARIABLES,
 ) -> dict[str, str]:
     """Return the whole environment of a worker that does `task` with these parameters.
+
+    Args:
+        task: what the worker does.
+        params: of the task.
+        daemon_environment: what some variables are inherited from.
+        key_hosts: which key may be shown to which host.
+        rank_variables: what people give the ranks of this machine; it counts more than ours.
 
     Raises:
         GeneratorRefusedError: `key_hosts` doesn't allow a key for the server's address.
@@ -103,7 +112,7 @@ def worker_environment(
         environment |= _gang_environment(params)
     if params.get("engine") == "mlx":
         environment |= _mlx_environment(environment["OMP_NUM_THREADS"])
-    return environment
+    return environment | (dict(rank_variables) if task in MEETING_TASKS else {})
 
 
 def _of_generator(

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jupiterd.errors import WorkFailedError
+from jupiterd.processes.environment import PASSED_ON
 from jupiterd.processes.forkserver import CAN_FORK, Forkserver, open_nursery
 from jupiterd.processes.import_threads import ONE_THREAD
 from jupiterd.processes.interpreter import Process
 from jupiterd.processes.nccl_environment import NAMES as NCCL_NAMES
+from jupiterd.processes.rank_variables import is_rank_variable
 
 log = logging.getLogger(__name__)
 
@@ -199,4 +201,9 @@ def _fits(read: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 
 
 def _early(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name not in LATE}
+    return {name: value for name, value in environment.items() if not _is_late(name)}
+
+
+def _is_late(name: str) -> bool:
+    """Return whether a variable is read after the fork; what people give ranks is."""
+    return name in LATE or (is_rank_variable(name) and name not in PASSED_ON)

@@ -6,6 +6,7 @@ Doesn't define options, or know what a cycle does.
 
 from typing import Any
 
+from jupiterd.cluster.training.asked_backend import GANG_BACKEND
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION
 from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.options.island_options import OF_ISLANDS
@@ -75,8 +76,7 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     arguments |= training_arguments(said)
     if without_verdict:
         arguments["without_verdict"] = True
-    settings = {
-        name: said[name] for name in (*OF_ISLANDS, GANG_ENCRYPTION) if said.get(name) is not None
-    }
+    told = (*OF_ISLANDS, GANG_ENCRYPTION, GANG_BACKEND)
+    settings = {name: said[name] for name in told if said.get(name) is not None}
     chosen = {"engine": engine, "seed": seed, "settings": settings or None}
     return arguments | {name: value for name, value in chosen.items() if value is not None}

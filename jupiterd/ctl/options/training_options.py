@@ -49,6 +49,11 @@ _COMPUTING = (
         metavar="[on|off]",
         help="Encrypt what ranks send each other, at a cost; no NCCL then. Off.",
     ),
+    click.option(
+        "--gang-backend",
+        type=click.Choice(("auto", "gloo")),
+        help="What ranks on torch talk over; auto: NCCL where all can.",
+    ),
     click.option("--gradient-checkpointing", type=click.Choice(("auto", "on", "off"))),
     click.option("--attention", type=click.Choice(("auto", "sdpa", "flash"))),
     click.option("--optimizer", type=click.Choice(("adamw", "muon"))),

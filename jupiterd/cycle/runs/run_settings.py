@@ -111,6 +111,16 @@ class RunSettings(CheckedOptions):
     gang_encryption: Literal["on", "off"] = "off"
     """Whether ranks talk through tunnels of their daemons. What older builds started lacks it."""
 
+    gang_backend: Literal["auto", "gloo"] = "auto"
+    """What ranks on torch talk over; auto: NCCL where all of them can. Older builds know none."""
+
+    def to_scalars(self) -> dict[str, Scalar]:
+        """Return what a fact carries, without a choice that nobody made and older builds refuse."""
+        told = super().to_scalars()
+        if self.gang_backend == AUTO:
+            del told["gang_backend"]
+        return told
+
     def options(self, of_the_size: EngineOptions) -> EngineOptions:
         """Return how it is computed: as asked, and for the rest as the size has it."""
         requested = {

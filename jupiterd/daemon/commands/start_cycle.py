@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.facts.facts import CycleStarted
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cluster.planning.engines import AUTO, EngineChoice, check_wanted, choose_engine
+from jupiterd.cluster.training.asked_backend import GANG_BACKEND, nccl_refusal
 from jupiterd.cluster.training.named_trainers import MAX_RANKS, NODES
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
 from jupiterd.daemon.catalog.model_specs import model_text, text_of_config
@@ -334,7 +335,7 @@ def _settings(command: DescribedCycle, domain: "Domain", options: "CycleOptions"
     from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
 
     given = dict(command.settings or {})
-    if strange := sorted(given.keys() - {*OF_ISLANDS, GANG_ENCRYPTION}):
+    if strange := sorted(given.keys() - {*OF_ISLANDS, GANG_ENCRYPTION, GANG_BACKEND}):
         raise UsageError(f"{strange[0].replace('_', '-')}: that is said of a training run alone")
     init = _init(command)
     how: dict[str, Any] = {"max_steps": options.max_steps}
@@ -353,7 +354,7 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
     from jupiterd.cycle.runs.run_settings import OF_ISLANDS
 
     more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch"}
-    names = {*OF_ISLANDS, *more}
+    names = {*OF_ISLANDS, *more, GANG_BACKEND}
     told = {name: value for name, value in settings.to_scalars().items() if name in names}
     told[NODES] = ",".join(nodes)
     often_silent = ("start_from", MAX_RANKS, NODES, "max_steps", "least_batch")
@@ -389,7 +390,7 @@ def _with_forecast(
         return planned_rounds(shape, of, overrides, started.seed, sequences)
 
     plan, _ = plans(settings)
-    choice = _choice(fleet.placement, wanted)
+    choice = _choice(fleet.placement, wanted, nccl_refusal(settings.to_scalars()))
     settings = checked_islands(fleet, wanted, shape, plan, settings)
     if choice is None:
         return text, settings, {}
@@ -471,10 +472,12 @@ def _advice(expected: "TrainingEstimate", cost: "CycleCost") -> list[str]:
     return advice(int(expected.values["parameters"]), cost.tokens_per_s)
 
 
-def _choice(placement: Placement, wanted: RequestedMachines) -> EngineChoice | None:
+def _choice(
+    placement: Placement, wanted: RequestedMachines, without_nccl: str
+) -> EngineChoice | None:
     """Return who would train; raises MissingExtraError where no machine that is here could."""
     if machines := trainers(placement, wanted.nodes):
-        choice = choose_engine(wanted.engine, machines)
+        choice = choose_engine(wanted.engine, machines, nccl_failure=without_nccl)
         return replace(choice, gang=choice.gang[: wanted.most or None])
     members = placement.machines
     found = [members.hardware_of(node) for node in members.alive()]

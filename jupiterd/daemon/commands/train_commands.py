@@ -13,6 +13,7 @@ from jupiterd.cluster.ledger.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.ledger.island_runs import is_whole, with_islands
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.planning.engines import AUTO, EngineChoice, check_wanted, choose_engine
+from jupiterd.cluster.training.asked_backend import nccl_refusal
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cluster.values.run_names import Named, meant
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
@@ -112,7 +113,7 @@ def planned_training(
     model, text = _model(command, settings.seq_len)
     preset = parse_model(text)
     engine = engine_for(wanted, fitted(preset, settings.seq_len, preset.vocab_size))
-    choice = _gang(fleet.placement, engine, nodes, most)
+    choice = _gang(fleet.placement, engine, nodes, most, nccl_refusal(settings.to_scalars()))
     run = CycleId(secrets.token_hex(8))
     data = _data_of_run(fleet.state, command, run, preset.vocab_size)
     _check_vocabulary(model, preset.vocab_size, data.vocab_size, settings)
@@ -298,7 +299,9 @@ def _what_hinders(run: CycleState) -> str:
     return "it is finished" if run.rounds_committed else ""
 
 
-def _gang(placement: Placement, engine: str, nodes: tuple[NodeId, ...], most: int) -> EngineChoice:
+def _gang(
+    placement: Placement, engine: str, nodes: tuple[NodeId, ...], most: int, without_nccl: str
+) -> EngineChoice:
     """Return who would train just now: the batch is theirs together, ever after."""
     machines = trainers(placement, nodes)
     if not machines:
@@ -308,7 +311,7 @@ def _gang(placement: Placement, engine: str, nodes: tuple[NodeId, ...], most: in
         if all(hardware is not None and not hardware.engines for hardware in found):
             raise MissingExtraError("no node that could train has a machine learning library")
         raise PeerUnreachableError("no node that could train is here")
-    choice = choose_engine(engine, machines)
+    choice = choose_engine(engine, machines, nccl_failure=without_nccl)
     return replace(choice, gang=choice.gang[: most or None])
 
 

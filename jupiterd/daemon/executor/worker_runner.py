@@ -126,6 +126,7 @@ class WorkerRunner:
         self._own = {"threads": settings.threads, "node_name": settings.name}
         """Parameters of this machine for every worker, unless the order has its own."""
         self._key_hosts = settings.api_keys
+        self._rank_variables = settings.env
         self.offered = OfferedPaths(state_dir.requested_paths, settings.readable_folders)
         self.refused_connections = RefusedConnections()
         self._members = replica
@@ -220,8 +221,12 @@ class WorkerRunner:
         try:
             scratch = str(scratch_of(self._state_dir.scratch, order))
             task = RunTask(order.task, params, inputs, str(spool), scratch)
-            keys = self._key_hosts
-            environment = worker_environment(order.task, params, key_hosts=keys)
+            environment = worker_environment(
+                order.task,
+                params,
+                key_hosts=self._key_hosts,
+                rank_variables=self._rank_variables,
+            )
             if tunnels is not None:
                 environment = on_loopback(environment)
             async with (

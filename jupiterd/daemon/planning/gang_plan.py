@@ -11,8 +11,8 @@ from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.trunk import start_of
 from jupiterd.cluster.planning.engines import MLX, EngineChoice, choose_engine
+from jupiterd.cluster.training.asked_backend import nccl_refusal
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
-from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.runtime.clock import now_s
@@ -20,6 +20,9 @@ from jupiterd.errors import MissingExtraError, NcclFailedError, PeerUnreachableE
 from jupiterd.ids import NodeId
 
 TRAINING_ROLES = frozenset({"trainer", "hybrid"})
+
+MAX_REASON_CHARACTERS = 160
+"""Of an attempt's end, where it is a reason for what comes next."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +138,11 @@ def nccl_failure(cycle: CycleState) -> str:
     The ledger has it, so whoever leads next knows it too.
     """
     asked = cycle.training or cycle.started
-    if asked is not None and asked.settings.get(GANG_ENCRYPTION) == ON:
-        return "NCCL goes through no tunnel"
+    if asked is not None and (refused := nccl_refusal(asked.settings)):
+        return refused
     for attempt, closed in sorted(cycle.attempts_closed.items()):
         if closed.code == NcclFailedError.code:
-            return f"NCCL failed in attempt {attempt}"
+            return f"NCCL failed in attempt {attempt}: {closed.reason[:MAX_REASON_CHARACTERS]}"
     return ""
 
 

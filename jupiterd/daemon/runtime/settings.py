@@ -22,6 +22,7 @@ from jupiterd.daemon.runtime.webhook import Form, WebhookUrl
 from jupiterd.errors import InvalidSettingError, UsageError
 from jupiterd.locations import default_state_dir
 from jupiterd.ports import Address
+from jupiterd.processes.rank_variables import read_rank_variables
 from jupiterd.token_input import token_from, token_in
 
 if TYPE_CHECKING:
@@ -248,6 +249,10 @@ class Settings:
     api_keys: KeyHosts = _read_by(read_key_hosts, default_factory=KeyHosts)  # noqa: RUF009
     """The host that each of this machine's keys may be shown to, and no other, over https:
     {OPENAI_API_KEY: https://api.openai.com}. HF_TOKEN goes to huggingface.co unless it is here."""
+
+    env: Mapping[str, str] = _read_by(read_rank_variables, default_factory=dict[str, str])
+    """Variables for the ranks that train here: NCCL_*, GLOO_* and CUDA_* alone, such as
+    {NCCL_IB_HCA: mlx5_0}. They count more than what is found out for them."""
 
     readable_folders: tuple[Path, ...] = _read_by(_folders, default=())
     """Folders of this machine that work of any member may read text and tokenizers from. Others

@@ -35,6 +35,17 @@ def test_only_what_is_listed_passes():
     }
 
 
+def test_ranks_get_the_variables_that_people_give_them_and_nobody_else_does():
+    given = {"NCCL_IB_DISABLE": "0", "NCCL_P2P_DISABLE": "1", "GLOO_SOCKET_IFNAME": "ib0"}
+    gang = {"world_size": 2, "interface": "eth0", "backend": "nccl", "first_host": "10.0.0.1"}
+    found = worker_environment("train", gang, {}, rank_variables=given)
+    assert given.items() <= found.items(), "they count more than what was found out"
+    assert found["NCCL_SOCKET_IFNAME"] == "=eth0"
+    alone = worker_environment("train", {}, {}, rank_variables={"CUDA_LAUNCH_BLOCKING": "1"})
+    assert alone["CUDA_LAUNCH_BLOCKING"] == "1"
+    assert not given.keys() & worker_environment("collect", {}, {}, rank_variables=given).keys()
+
+
 def test_threads_that_wait_leave_the_cores_to_others():
     assert int(worker_environment("train", {}, {})["GOMP_SPINCOUNT"]) <= 1000
 

@@ -229,6 +229,14 @@ async def test_a_worker_that_needs_another_environment_is_started_cold(tmp_path:
         assert await spares.spawn("torch", OTHER, (1, 2)) is None
 
 
+@pytest.mark.usefixtures("light")
+async def test_variables_that_people_give_ranks_are_read_after_the_fork(tmp_path: Path) -> None:
+    async with warm(tmp_path) as spares:
+        given = ENVIRONMENT | {"NCCL_P2P_DISABLE": "1", "CUDA_LAUNCH_BLOCKING": "1"}
+        with open_files() as fds:
+            assert await spares.spawn("torch", given, fds) is not None
+
+
 async def test_a_worker_that_begins_no_nursery_is_started_cold_without_one(tmp_path: Path) -> None:
     async with nobody(tmp_path) as spares:
         assert await spares.spawn("torch", ENVIRONMENT, (1, 2)) is None

@@ -22,6 +22,9 @@ GLOO: Final = "gloo"
 FIRST_SUM_TIMEOUT_S = 45.0
 """For connecting and the first sum, once all ranks are there: seconds where all is well."""
 
+_LAST_ERROR: Final = "Last error:"
+"""What stands before it in torch's messages (c10d, NCCLUtils)."""
+
 GiveUp = Callable[[NcclFailedError], None]
 
 
@@ -79,6 +82,15 @@ def _giving_up(message: str, give_up: GiveUp, timeout_s: float) -> Generator[Non
 
 
 def _in_one_line(error: Exception) -> str:
-    return next(
-        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
-    )
+    """Return what happened: NCCL's own last error where torch tells it, else the first line.
+
+    Two ranks on one GPU, say: `Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1b`.
+    """
+    text = str(error)
+    _, _, own = text.partition(_LAST_ERROR)
+    lines = [line.strip() for line in (own.splitlines() or text.splitlines()) if line.strip()]
+    return next(iter(lines), _first_line(text) or type(error).__name__)
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

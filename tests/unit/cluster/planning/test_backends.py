@@ -6,6 +6,7 @@ import pytest
 
 from jupiterd.cluster.planning.backends import GLOO, NCCL, choose_backend
 from jupiterd.cluster.planning.engines import MLX, TORCH, choose_engine
+from jupiterd.cluster.training.asked_backend import nccl_refusal
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.ids import NodeId
 
@@ -15,6 +16,7 @@ GPU = replace(CPU, devices=("cuda:0",))
 TWO_GPUS = replace(CPU, devices=("cuda:0", "cuda:1"))
 OLD = replace(CPU, devices=())
 WINDOWS = replace(GPU, system="Windows")
+FORCED = nccl_refusal({"gang_backend": "gloo"})
 MIXED = replace(CPU, devices=("cuda:0", "cpu"))
 
 
@@ -28,6 +30,7 @@ MIXED = replace(CPU, devices=("cuda:0", "cpu"))
         ((GPU, WINDOWS), "", GLOO, "gloo, since 1 of 2 don't train on CUDA devices"),
         ((CPU, CPU), "", GLOO, "gloo, since nobody trains on a CUDA device"),
         ((GPU, GPU), "NCCL failed in attempt 3", GLOO, "gloo, since NCCL failed in attempt 3"),
+        ((GPU, GPU), FORCED, GLOO, "gloo, since it was asked for (--gang-backend gloo)"),
     ],
 )
 def test_the_ranks_talk_over_what_all_of_them_have(

@@ -115,6 +115,17 @@ def test_a_cycle_that_is_to_be_encrypted_says_so_and_sums_over_no_nccl(
     assert nccl_failure(cycle_with({})) == ""
 
 
+def test_a_cycle_that_is_to_sum_over_gloo_says_so_and_has_no_nccl(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings, _ = asked(monkeypatch, gang_backend="gloo")
+    assert settings["gang_backend"] == "gloo"
+    assert "gang_backend" not in asked(monkeypatch)[0], "older builds wouldn't know it"
+    assert nccl_failure(cycle_with(settings)) == "it was asked for (--gang-backend gloo)"
+    with pytest.raises(UsageError, match=r"gang.backend"):
+        asked(monkeypatch, gang_backend="mpi")
+
+
 def test_what_is_said_of_the_training_is_recorded_with_the_cycle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -215,7 +215,8 @@ async def test_an_attempt_that_nccl_has_failed_is_remembered_by_the_ledger() -> 
     closed = term.recorded[-1]
     assert isinstance(closed, AttemptClosed)
     assert (closed.reason, closed.code) == (failed.message, "nccl-failed")
-    assert nccl_failure(term.cycle(CYCLE)) == "NCCL failed in attempt 3"
+    why = "NCCL failed in attempt 3: rank 1 couldn't sum over NCCL within 45 s"
+    assert nccl_failure(term.cycle(CYCLE)) == why
 
 
 async def test_other_ends_of_an_attempt_say_nothing_against_nccl() -> None:

@@ -29,6 +29,27 @@ def test_a_torch_without_nccl_says_so(tmp_path: Path):
     assert isinstance(again, NcclFailedError)
 
 
+TWO_RANKS_ON_ONE_GPU = """\
+NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils.cpp:77, invalid usage (run with \
+NCCL_DEBUG=WARN for details), NCCL version 2.27.5
+ncclInvalidUsage: This usually reflects invalid usage of NCCL library.
+Last error:
+Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1b000
+"""
+
+
+def test_two_ranks_on_one_gpu_fail_with_nccls_own_reason(monkeypatch: pytest.MonkeyPatch):
+    def refuse(_device: str) -> float:
+        raise torch.distributed.DistBackendError(TWO_RANKS_ON_ONE_GPU)
+
+    pretend(monkeypatch, refuse)
+    with pytest.raises(NcclFailedError) as failed:
+        meet_over_nccl(alone(), "cuda:0", lambda _: pytest.fail("gave up"))
+    assert failed.value.message == (
+        "rank 0 has no NCCL: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1b000"
+    )
+
+
 def pretend(monkeypatch: pytest.MonkeyPatch, first_sum: Any) -> None:
     monkeypatch.setattr(torch.distributed, "init_process_group", lambda *_, **__: None)
     monkeypatch.setattr(nccl, "_first_sum", first_sum)

@@ -207,6 +207,18 @@ class TrainingEngine(Protocol):
         """Replace the optimizer's state by that after `step` steps."""
         ...
 
+    @property
+    def copies_beside(self) -> bool:
+        """Say whether `copy_state` may run in another thread while this one computes gradients."""
+        ...
+
+    def copy_state(self, weights: Tensors, moments: Tensors) -> None:
+        """Copy weights and optimizer state, after a step at the least, into given arrays.
+
+        weights, moments: arrays in their shapes, by the names that `weights` and `moments` have
+        """
+        ...
+
     def random_state(self) -> str:
         """Return the random generator's state in hex digits; empty where training draws nothing."""
         ...

@@ -2,7 +2,7 @@
 
 Owns that decision. Doesn't know the clock (the time is handed in) or how a checkpoint is written.
 A plan counts steps, and where they are slow, a hundred of them are minutes or hours of work. A
-machine that trains alone and is killed loses all since its last checkpoint.
+machine that trains alone and loses its power loses all since its last checkpoint.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,16 @@ from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.plan import ModelShape
 
 LEAST_S = 120.0
-"""No sooner after the last one is another saved for the sake of time."""
+"""No sooner after the last one is another saved for the sake of time: by a gang of machines."""
 
 BYTES_PER_S = 10_000_000
-"""Large ones are saved so rarely that they take no more of a disk than that in the mean."""
+"""Of the disk, in the mean: large ones are saved so rarely that they take no more."""
+
+LEAST_ALONE_S = 30.0
+"""The same of one machine, whose end nobody outlives that has the last step."""
+
+BYTES_ALONE_PER_S = 40_000_000
+"""What one machine may write, where nobody asked for a time."""
 
 BYTES_PER_PARAMETER = 12
 """Weights and both moments, in float32."""
@@ -25,9 +31,14 @@ def checkpoint_bytes(shape: ModelShape) -> int:
     return BYTES_PER_PARAMETER * parameter_count(shape)
 
 
-def save_interval_s(size_bytes: int) -> float:
-    """Return how much time may be lost with a machine, but for the step that is under way."""
-    return max(LEAST_S, size_bytes / BYTES_PER_S)
+def save_interval_s(size_bytes: int, asked_s: float = 0.0, *, is_alone: bool = False) -> float:
+    """Return how much time may be lost with a machine, but for the step that is under way.
+
+    asked_s: what somebody asked for, whatever the disk makes of it; 0: nobody did. is_alone: no
+    other machine has the last step
+    """
+    least_s, most = (LEAST_ALONE_S, BYTES_ALONE_PER_S) if is_alone else (LEAST_S, BYTES_PER_S)
+    return asked_s or max(least_s, size_bytes / most)
 
 
 @dataclass
@@ -37,11 +48,6 @@ class SaveClock:
     interval_s: float
     saved_s: float
     """When the last one was begun, or training was."""
-
-    @classmethod
-    def of(cls, shape: ModelShape, saved_s: float) -> "SaveClock":
-        """Return the clock of a model's training."""
-        return cls(save_interval_s(checkpoint_bytes(shape)), saved_s)
 
     def is_due(self, now_s: float) -> bool:
         """Say whether a checkpoint is due."""

@@ -9,7 +9,7 @@ import logging
 import re
 import secrets
 import shutil
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -31,6 +31,12 @@ from jupiterd.daemon.executor.gang_stores import GangStores
 from jupiterd.daemon.executor.gang_tunnels import GangTunnels, RankTunnels, on_loopback
 from jupiterd.daemon.executor.offered_paths import OfferedPaths, requester
 from jupiterd.daemon.executor.outer_step_inputs import OuterStepInputs
+from jupiterd.daemon.executor.state_snapshots import (
+    StateSnapshots,
+    is_recoverable,
+    snapshots_of,
+    write_folder,
+)
 from jupiterd.daemon.executor.store_calls import StoreCalls
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.refused_connections import RefusedConnections
@@ -47,7 +53,14 @@ from jupiterd.daemon.runtime.work_events import (
     StateStored,
     WorkOrder,
 )
-from jupiterd.errors import Bug, DeviceBusyError, DiskFullError, WorkFailedError, from_wire
+from jupiterd.errors import (
+    Bug,
+    DeviceBusyError,
+    DiskFullError,
+    JupiterError,
+    WorkFailedError,
+    from_wire,
+)
 from jupiterd.ids import ArtifactId
 from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.process import Spawn, Worker, never_warm, start_worker
@@ -123,7 +136,11 @@ class WorkerRunner:
         self._machine = machine
         self._compile_times = CompileTimes(state_dir.compile_times, machine.versions)
         self._devices = DeviceAllocation(machine, settings.name)
-        self._own = {"threads": settings.threads, "node_name": settings.name}
+        self._own = {
+            "threads": settings.threads,
+            "node_name": settings.name,
+            "checkpoint_every_s": settings.checkpoint_every_s,
+        }
         """Parameters of this machine for every worker, unless the order has its own."""
         self._key_hosts = settings.api_keys
         self._rank_variables = settings.env
@@ -204,18 +221,50 @@ class WorkerRunner:
         if order.attempt:  # no path comes from outside
             params["log_dir"] = str(curves_folder(self._state_dir.curves, order))
         async with self._tunnels.of(params) as tunnels:
-            work = self._run_process(order, params, inputs, spool, tunnels)
-            async with aclosing(work) as events:
-                async for event in events:
-                    yield event
+            with snapshots_of(order, spool) as snapshots:
+                params |= snapshots.params
+                work = self._run_process(
+                    order, params, inputs, spool, tunnels, snapshots.descriptors
+                )
+                try:
+                    async with aclosing(work) as events:
+                        async for event in events:
+                            yield event
+                except JupiterError as error:
+                    async for event in self._recovered(snapshots, error, spool, inputs):
+                        yield event
+                    raise
 
-    async def _run_process(
+    async def _recovered(
+        self,
+        snapshots: StateSnapshots,
+        error: JupiterError,
+        spool: Path,
+        inputs: Mapping[str, str],
+    ) -> AsyncGenerator[LocalWorkEvent]:
+        """Yield the checkpoint of what a rank has left in its memory, where training may go on."""
+        found = snapshots.newest() if is_recoverable(error) else None
+        if found is None:
+            return
+        step = found.description.progress.step
+        yield _busy(RankBusy(step))  # a large one takes longer than a step
+        try:
+            written = partial(write_folder, found, spool, Path(inputs["tokenizer"]))
+            stored = await self._stored_checkpoint(await asyncio.to_thread(written), spool)
+        except (OSError, ValueError, DiskFullError) as lost:
+            log.warning("snapshot_lost", extra={"step": step, "reason": str(lost)})
+            return
+        log.info("snapshot_recovered", extra={"step": step, "artifact": stored.artifact})
+        yield stored
+
+    async def _run_process(  # noqa: PLR0913 - what one process is made of
         self,
         order: WorkOrder,
         params: Mapping[str, Any],
         inputs: Mapping[str, str],
         spool: Path,
         tunnels: RankTunnels | None,
+        descriptors: Sequence[int] = (),
     ) -> AsyncGenerator[LocalWorkEvent]:
         fetching: set[asyncio.Task[None]] = set()
         try:
@@ -235,7 +284,10 @@ class WorkerRunner:
                     task,
                     environment,
                     self._log_path(order),
-                    pass_fds=() if device.descriptor is None else (device.descriptor,),
+                    pass_fds=(
+                        *(() if device.descriptor is None else (device.descriptor,)),
+                        *descriptors,
+                    ),
                     warm=self._warm(order.task, params),
                 ) as worker,
             ):

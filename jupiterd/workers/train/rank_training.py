@@ -44,6 +44,7 @@ from jupiterd.workers.train.checkpoints.checkpoint import (
 )
 from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
 from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints, TokenTally
+from jupiterd.workers.train.checkpoints.rank_snapshots import RankSnapshots
 from jupiterd.workers.train.config_agreement import agree
 from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
 from jupiterd.workers.train.held_out.outer_monitor import OuterMonitor
@@ -122,6 +123,8 @@ class RankTraining:
         self._report = self._new_report()
         self._rounds: OuterRounds | None = None
         self._keeper = LastStepSnapshot(self._start.step, self._save_now)
+        self._snapshots = RankSnapshots(task, job, engine, self._checkpoints)
+        self._keeper.before_update = self._snapshots.settle
         engine.updating = self._keeper.updating
         task.save_state = self._keeper.save
 
@@ -317,6 +320,7 @@ class RankTraining:
             tokens=self._checkpoints.tally.at(done.step),
             **readings(done, self._engine.rank),
             **held_out_readings(self._watch.horizon),
+            **self._snapshots.readings,
             **more,
         )
         self._checkpoints.check()
@@ -326,6 +330,8 @@ class RankTraining:
         if writes:
             must_be_saved = done.is_last and self._engine.rank == 0
             self._checkpoints.write(done.step, must_be_saved=must_be_saved)
+        if not done.is_last:
+            self._snapshots.after(done.step)
 
     def _report_busy(self, step: int) -> None:
         """Report that the next step begins later, so that the watchdog doesn't end this rank."""

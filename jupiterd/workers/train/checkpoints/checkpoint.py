@@ -150,7 +150,7 @@ def _fill(draft: Path, taken: TrainingSnapshot, tokenizer: Path) -> None:
         save_tensors(taken.outer, draft / STATE_DIR / OUTER_FILE)
     if taken.best is not None and taken.best.is_file():  # better ones may have come meanwhile
         shutil.copyfile(taken.best, draft / STATE_DIR / BEST_FILE)
-    _write_json(draft / STATE_DIR / STATE_FILE, taken.state.to_plain())
+    (draft / STATE_DIR / STATE_FILE).write_text(state_text(taken.state), encoding="utf-8")
 
 
 def write_model(folder: Path, config: PreTrainedConfig, weights: Tensors, tokenizer: Path) -> None:
@@ -160,10 +160,22 @@ def write_model(folder: Path, config: PreTrainedConfig, weights: Tensors, tokeni
     """
     folder.mkdir(parents=True)
     _copy_tokenizer(tokenizer, folder)
-    _write_json(folder / "config.json", config_fields(config))
-    if not (folder / GENERATION_FILE).is_file():
-        _write_json(folder / GENERATION_FILE, generation_fields(config))
+    for name, text in model_texts(config, tokenizer).items():
+        (folder / name).write_text(text, encoding="utf-8")
     save_tensors(as_files_have_them(config, weights), folder / WEIGHTS_FILE)
+
+
+def model_texts(config: PreTrainedConfig, tokenizer: Path) -> dict[str, str]:
+    """Return the texts of the JSON files that stand beside a tokenizer's, by their names."""
+    texts = {"config.json": _json_text(config_fields(config))}
+    if not (tokenizer / GENERATION_FILE).is_file():
+        texts[GENERATION_FILE] = _json_text(generation_fields(config))
+    return texts
+
+
+def state_text(state: TrainingState) -> str:
+    """Return the text of the file that says how far training was."""
+    return _json_text(state.to_plain())
 
 
 def load_weights(folder: Path, engine: TrainingEngine) -> None:
@@ -244,8 +256,8 @@ def _copy_tokenizer(tokenizer: Path, draft: Path) -> None:
             shutil.copyfile(path, draft / path.name)
 
 
-def _write_json(path: Path, fields: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(fields, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+def _json_text(fields: Mapping[str, Any]) -> str:
+    return json.dumps(fields, indent=2, sort_keys=True) + "\n"
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -24,10 +24,13 @@ class LastStepSnapshot:
         self._write = write
         self._is_whole = True
         self._lock = threading.Lock()
+        self.before_update: Callable[[], None] = lambda: None
+        """Called before each update: it waits until what copies the weights is done."""
 
     @contextmanager
     def updating(self) -> Generator[None]:
         """Be entered around each optimizer update; nothing is written meanwhile."""
+        self.before_update()
         with self._lock:
             self._is_whole = False
             yield
@@ -37,6 +40,7 @@ class LastStepSnapshot:
     @contextmanager
     def jumping(self, to_step: int) -> Generator[None]:
         """Be entered around what replaces the weights by those of another step."""
+        self.before_update()
         with self._lock:
             self._is_whole = False
             yield

@@ -2,17 +2,20 @@
 
 Owns what is in them, who is told, and how long ago the last one was. Doesn't know which steps one
 is due after.
+
+params: checkpoint_every_s (this machine's setting; 0: none), members, island
 """
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from jupiterd.cycle.training.horizon import Horizon, is_on_trunk
-from jupiterd.cycle.training.save_clock import SaveClock
+from jupiterd.cycle.training.save_clock import SaveClock, checkpoint_bytes, save_interval_s
 from jupiterd.protocol.frames import CheckpointUnsaved, CheckpointWritten
 from jupiterd.protocol.training_values import TrainingProgress
 from jupiterd.workers.link import Task
@@ -82,7 +85,7 @@ class RankCheckpoints:
         start = task.inputs.get("checkpoint")
         self.last_good = "none" if start is None else start.name
         """What people are told of."""
-        self._clock = SaveClock.of(job.shape, time.monotonic())
+        self._clock = SaveClock(_interval_s(task, job), time.monotonic())
         self.has_room = True
         """The last one didn't fail for want of room."""
 
@@ -130,10 +133,25 @@ class RankCheckpoints:
         write(taken, folder, tokenizer, is_synced=False)
         return CheckpointWritten(name, self._progress(taken))
 
-    def _progress(self, taken: TrainingSnapshot) -> TrainingProgress:
-        state = taken.state
-        horizon = self._horizon(state.step, taken).to_plain()
+    def whole_state(self, step: int) -> TrainingState | None:
+        """Return how far training is after a step before the last one; None where that isn't known.
+
+        The weights of the last step may give way to better ones.
+        """
+        is_last = self.watch is not None and step >= self.watch.end_step
+        return None if is_last or self._lacks_best(step) else self._state(step)
+
+    def best_file(self, step: int) -> Path | None:
+        """Return the file of the best weights so far, where they aren't those of a step."""
+        return None if self.watch is None else self.watch.best_file(step)
+
+    def progress(self, state: TrainingState, *, is_best: bool = False) -> TrainingProgress:
+        """Return what is told of a state; is_best: its weights are the best there were."""
+        horizon = self._horizon(state.step, is_best=is_best).to_plain()
         return TrainingProgress(state.step, state.tokens, state.cursor, self.loss, horizon)
+
+    def _progress(self, taken: TrainingSnapshot) -> TrainingProgress:
+        return self.progress(taken.state, is_best=taken.is_best)
 
     def _snapshot(self, step: int) -> TrainingSnapshot:
         """Copy what there is; of the last step, the best weights that there were."""
@@ -152,10 +170,10 @@ class RankCheckpoints:
     def _lacks_best(self, step: int) -> bool:
         return self.watch is not None and self.watch.lacks_best(step)
 
-    def _horizon(self, step: int, taken: TrainingSnapshot) -> Horizon:
+    def _horizon(self, step: int, *, is_best: bool) -> Horizon:
         """Return what is told: at the end the best step is the one whose weights are there."""
         horizon = Horizon() if self.watch is None else self.watch.horizon
-        is_other = self.watch is not None and step >= self.watch.end_step and not taken.is_best
+        is_other = self.watch is not None and step >= self.watch.end_step and not is_best
         if is_other and horizon.has_best and horizon.best_step != step:
             return replace(horizon, best_step=horizon.step, best_loss=horizon.loss)
         return horizon
@@ -185,6 +203,13 @@ class RankCheckpoints:
         self.has_room = False
         where = "the disk of rank 0's machine has no room"
         self._task.send(CheckpointUnsaved(step, f"{where} for the checkpoint of step {step}"))
+
+
+def _interval_s(task: Task, job: TrainingJob) -> float:
+    """Return how much time may pass between two; ranks of one machine have nobody beside them."""
+    is_alone = len(set(task.params.get("members", ()))) < 2 and "island" not in task.params
+    asked_s = float(task.params.get("checkpoint_every_s") or 0.0)
+    return save_interval_s(checkpoint_bytes(job.shape), asked_s, is_alone=is_alone)
 
 
 def _are_numbers(weights: Tensors) -> bool:

@@ -5,6 +5,8 @@ anywhere.
 """
 
 import json
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,37 @@ WEIGHTS_FILE = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"
 """Names the files of weights that are kept in several."""
 
+_HEAD_ALIGNMENT = 8
+"""A head's length is a number of eight bytes, and a multiple of eight."""
+
 
 def save_tensors(tensors: Tensors, path: Path) -> None:
     """Write one file."""
     # The file holds an array's memory as it lies, so it must lie in order.
     ordered = {name: np.ascontiguousarray(values) for name, values in tensors.items()}
     save_file(ordered, path, metadata={"format": "pt"})
+
+
+def file_head(shapes: Mapping[str, Sequence[int]]) -> tuple[bytes, dict[str, int]]:
+    """Return the head of the file that `save_tensors` makes of tensors of these shapes.
+
+    With it, each tensor's offset in the file in bytes: their values follow in the order of their
+    names, without gaps.
+    """
+    head: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end, places = 0, dict[str, int]()
+    for name in sorted(shapes, key=str.encode):
+        begin, end = end, end + 4 * math.prod(shapes[name])
+        places[name] = begin
+        head[name] = {
+            "dtype": "F32",
+            "shape": list(shapes[name]),
+            "data_offsets": [begin, end],
+        }
+    text = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % _HEAD_ALIGNMENT)
+    written = len(text).to_bytes(_HEAD_ALIGNMENT, "little") + text
+    return written, {name: len(written) + begin for name, begin in places.items()}
 
 
 def load_tensors(path: Path) -> Tensors:

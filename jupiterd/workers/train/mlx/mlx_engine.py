@@ -102,6 +102,19 @@ class MlxTrainingEngine:
         self._optimizer.steps = step
         self._optimizer.moments = {name: mx.array(values) for name, values in moments.items()}
 
+    @property
+    def copies_beside(self) -> bool:
+        """Say no: its arrays lie in the machine's own memory."""
+        return False
+
+    def copy_state(self, weights: Tensors, moments: Tensors) -> None:
+        """Copy weights and optimizer state, which the last step has computed to the end."""
+        for name, place in weights.items():
+            np.copyto(place, np.array(self._parameters[name], copy=False))
+        for name, place in moments.items():
+            values = self._optimizer.moments.get(name)  # none of a parameter that isn't trained
+            np.copyto(place, 0.0 if values is None else np.array(values, copy=False))
+
     def random_state(self) -> str:
         """Return nothing: no step draws random numbers."""
         return ""

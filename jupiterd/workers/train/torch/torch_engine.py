@@ -141,6 +141,7 @@ class TorchEngine:
                 parameter.data = parameter.data.to(torch.bfloat16)
         self._optimizer = TorchOptimizer(self._parameters, plan)
         self._scale = LossScale()
+        self._copy_stream: torch.cuda.Stream | None = None
         self._scored = LossModel(self._model, self.options, device)
         self._loss: nn.Module = self._scored
         self.device = device
@@ -190,6 +191,37 @@ class TorchEngine:
             self._scale.load(moments[LOSS_SCALE].tolist())
         tensors = {name: torch.from_numpy(values) for name, values in moments.items()}
         self._optimizer.load(tensors, step - self._scale.left_out)
+
+    @property
+    def copies_beside(self) -> bool:
+        """Say yes of a GPU: a stream of its own copies while others compute."""
+        return bool(self.gpus)
+
+    @torch.no_grad()
+    def copy_state(self, weights: Tensors, moments: Tensors) -> None:
+        """Copy weights and optimizer state into arrays of the machine's memory."""
+        with self._copying():
+            for name, place in weights.items():
+                torch.from_numpy(place).copy_(self._parameters[name])
+            found = self._optimizer.moments()
+            for name, place in moments.items():
+                if name == LOSS_SCALE:
+                    place[...] = self._scale.state()
+                else:
+                    torch.from_numpy(place).copy_(found[name])
+
+    @contextmanager
+    def _copying(self) -> Generator[None]:
+        """Let a GPU copy in a stream of its own, after all that it has been given to do so far."""
+        if not self.gpus:
+            yield
+            return
+        if self._copy_stream is None:
+            self._copy_stream = torch.cuda.Stream(self.device)
+        self._copy_stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(self._copy_stream):
+            yield
+        self._copy_stream.synchronize()
 
     def random_state(self) -> str:
         """Return the state of torch's CPU generator."""

@@ -59,7 +59,7 @@ def _opened(folder: Path) -> int:
     if sys.platform == "linux":
         return os.memfd_create("jupiter-snapshot")
     descriptor, name = tempfile.mkstemp(dir=folder)
-    os.unlink(name)
+    Path(name).unlink()
     return descriptor
 
 

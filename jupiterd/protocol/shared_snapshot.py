@@ -93,7 +93,8 @@ def found_snapshot(memory: memoryview, run: str) -> SharedSnapshot | None:
     is_inside = offset >= HEADER_BYTES + described and offset + length <= len(memory)
     if not is_inside or described > MAX_DESCRIPTION_BYTES:
         return None
-    if memory[_NUMBERS.size : _NUMBERS.size + CHECKSUM_BYTES] != _checksum(numbers, memory):
+    written = bytes(memory[_NUMBERS.size : _NUMBERS.size + CHECKSUM_BYTES])
+    if written != _checksum(numbers, memory):
         return None
     description = _description(bytes(memory[HEADER_BYTES : HEADER_BYTES + described]))
     if description.run != run or not _fits(description, length):
@@ -118,9 +119,13 @@ def _description(raw: bytes) -> Description:
     """
     try:
         plain = json.loads(raw)
-        tensors = {path: (int(at), int(size)) for path, (at, size) in plain["tensors"].items()}
-        progress = TrainingProgress(**plain["progress"])
-        return Description(**{**plain, "tensors": tensors, "progress": progress})
+        return Description(
+            run=plain["run"],
+            progress=TrainingProgress(**plain["progress"]),
+            texts=plain["texts"],
+            tensors={path: (int(at), int(size)) for path, (at, size) in plain["tensors"].items()},
+            best=plain["best"],
+        )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise MalformedError("a snapshot's description is of another form") from error
 

@@ -19,7 +19,7 @@ BYTES_PER_S = 10_000_000
 LEAST_ALONE_S = 30.0
 """The same of one machine, whose end nobody outlives that has the last step."""
 
-BYTES_ALONE_PER_S = 40_000_000
+BYTES_ALONE_PER_S = 50_000_000
 """What one machine may write, where nobody asked for a time."""
 
 BYTES_PER_PARAMETER = 12

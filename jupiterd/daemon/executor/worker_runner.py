@@ -257,7 +257,7 @@ class WorkerRunner:
         log.info("snapshot_recovered", extra={"step": step, "artifact": stored.artifact})
         yield stored
 
-    async def _run_process(  # noqa: PLR0913 - what one process is made of
+    async def _run_process(
         self,
         order: WorkOrder,
         params: Mapping[str, Any],

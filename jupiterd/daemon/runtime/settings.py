@@ -238,7 +238,7 @@ class Settings:
 
     checkpoint_every_s: int = _read_by(_whole(0, 86400), default=0)
     """Seconds of training that may be lost with this machine where no other trains beside it; 0: 30
-    s, and longer for models of more than 100 million parameters: no disk gets over 40 MB/s."""
+    s, and longer for models larger than 100m: no disk gets more than 50 MB/s for it."""
 
     devices: tuple[str, ...] = _read_by(_devices, default=())
     """Where to train, one rank each: cpu, cpu,cpu or 0,1; default: all CUDA devices, or the CPU."""

@@ -15,6 +15,7 @@ from tests.bench.train.gang_speed import ENCRYPTED, FILTERED, speeds
 from tests.bench.train.gangs import without_name_server
 from tests.bench.train.joins import joins
 from tests.bench.train.kills import Struck, kills
+from tests.bench.train.lone_kills import LoneStrike, lone_kills
 from tests.bench.train.losses import CABLES, Loss, losses
 from tests.bench.train.memory_peaks import print_peaks
 from tests.bench.train.supervision import supervision
@@ -33,6 +34,7 @@ FROZEN_TOLD = (Goal(0.99, 2.5),)
 FROZEN = (Goal(0.99, 5.0),)
 JOINED = (Goal(0.5, 2.0),)
 LOST_STEPS = (Goal(0.99, 1.0),)
+LOST_ALONE = (Goal(1.0, 1.0),)
 SUPERVISED = (Goal(0.5, 2.0),)
 SUPERVISED_TRIALS = 3
 GUARDS = {
@@ -69,6 +71,20 @@ async def print_kills(engine: str, trials: int, seed: int) -> None:
     trained = Figure(f"kill -9 of a rank -> next step, {engine}", "s", GOALS[engine], _never)
     print(line(told, [strike.told_s for strike in struck]))
     print(line(trained, [strike.trained_s for strike in struck]))
+
+
+async def print_lone_kills(engine: str, trials: int, seed: int) -> None:
+    """Strike the only rank of one machine again and again; print what each strike costs."""
+    struck: list[LoneStrike] = []
+    async for strike in lone_kills(engine, trials, random.Random(seed)):
+        struck.append(strike)
+        print(
+            f"  step {strike.step} -> {strike.resumed_from}, a copy every {strike.every_steps}  "
+            f"trained {strike.trained_s:.2f}",
+            flush=True,
+        )
+    lost = Figure(f"kill -9 of a lone worker: steps lost, {engine}", "steps", LOST_ALONE, _never)
+    print(line(lost, [float(strike.lost) for strike in struck]))
 
 
 async def print_nameless(engine: str, trials: int, seed: int) -> None:
@@ -156,7 +172,12 @@ async def print_supervision(engine: str, trials: int) -> None:
     print(line(follower, [one.follower_percent for one in found]))
 
 
-STRUCK = {"kill": print_kills, "nameless": print_nameless, "freeze": print_freezes}
+STRUCK = {
+    "kill": print_kills,
+    "alone": print_lone_kills,
+    "nameless": print_nameless,
+    "freeze": print_freezes,
+}
 """What is measured of a gang that is struck again and again: name -> what prints it."""
 
 

@@ -45,6 +45,7 @@ class RankSnapshots:
         is_alone = engine.world_size == 1 and "island" not in task.params
         self._given = given if is_alone else None
         self._shared: SharedSnapshots | None = None
+        self._lacks_room = False
         self._pace = SnapshotPace()
         self._ended_s = time.monotonic()
         self._waited_s = 0.0
@@ -52,10 +53,10 @@ class RankSnapshots:
 
     @property
     def readings(self) -> Mapping[str, float]:
-        """Return what is told of a step; nothing of a rank that makes none."""
-        if self._given is None:
-            return {}
-        return {EVERY_STEPS: 0.0 if self._shared is None else float(self._pace.every_steps)}
+        """Return what is told of a step; nothing of a rank that isn't to make any."""
+        if self._lacks_room:
+            return {EVERY_STEPS: 0.0}
+        return {} if self._shared is None else {EVERY_STEPS: float(self._pace.every_steps)}
 
     def after(self, step: int) -> None:
         """Copy the state after a step, where a copy is due; the round's last step has none."""
@@ -92,7 +93,7 @@ class RankSnapshots:
             if has_room(memory_limits.free_memory_bytes(), self._still_needed_bytes(), size):
                 self._shared = _shared(given, self._engine)
             if self._shared is None:
-                self._given = None
+                self._given, self._lacks_room = None, True
                 print(NO_ROOM.format(size / 1e9), flush=True)  # noqa: T201 - our log
         return self._shared
 

@@ -13,9 +13,12 @@ def preset(size: str) -> ModelShape:
     return parse_model((config_folder() / "models" / f"{size}.yaml").read_text())
 
 
-def saved_steps(shape: ModelShape, step_s: float) -> list[int]:
+def saved_steps(
+    shape: ModelShape, step_s: float, asked_s: float = 0.0, *, is_alone: bool = False
+) -> list[int]:
     """Return after which steps of a long training it is saved for the sake of time."""
-    clock, saved = SaveClock.of(shape, 0.0), list[int]()
+    interval_s = save_interval_s(checkpoint_bytes(shape), asked_s, is_alone=is_alone)
+    clock, saved = SaveClock(interval_s, 0.0), list[int]()
     for step in range(1, STEPS + 1):
         if clock.is_due(step * step_s):
             clock.saved(step * step_s)
@@ -24,10 +27,32 @@ def saved_steps(shape: ModelShape, step_s: float) -> list[int]:
 
 
 @pytest.mark.parametrize("step_s", [0.05, 5.7, 119.0, 400.0])
-def test_whoever_is_killed_loses_two_minutes_and_a_step(step_s: float) -> None:
-    saved = [0, *saved_steps(preset("1m"), step_s)]
-    gaps = [after - before for before, after in zip(saved, [*saved[1:], STEPS], strict=True)]
-    assert max(gaps) * step_s < 120 + step_s
+def test_a_gang_that_ends_everywhere_loses_two_minutes_and_a_step(step_s: float) -> None:
+    assert longest_s(saved_steps(preset("1m"), step_s), step_s) < 120 + step_s
+
+
+@pytest.mark.parametrize("step_s", [0.05, 5.7, 119.0, 400.0])
+@pytest.mark.parametrize("size", ["1m", "25m", "100m"])
+def test_one_machine_that_dies_loses_half_a_minute_and_a_step(size: str, step_s: float) -> None:
+    saved = saved_steps(preset(size), step_s, is_alone=True)
+    assert longest_s(saved, step_s) < 31 + step_s
+
+
+@pytest.mark.parametrize("asked_s", [5.0, 30.0, 600.0])
+@pytest.mark.parametrize("size", ["1m", "1b"])
+def test_a_time_that_somebody_asked_for_is_kept_to_whatever_the_size(
+    size: str, asked_s: float
+) -> None:
+    saved = saved_steps(preset(size), 3.0, asked_s, is_alone=True)
+    assert saved[0] * 3.0 - 3.0 < asked_s <= saved[0] * 3.0
+    assert longest_s(saved, 3.0) < asked_s + 3.0
+
+
+def longest_s(saved: list[int], step_s: float) -> float:
+    """Return the longest time between two checkpoints."""
+    begun = [0, *saved]
+    gaps = [after - before for before, after in zip(begun, [*saved, STEPS], strict=True)]
+    return max(gaps) * step_s
 
 
 def test_large_models_are_saved_more_rarely() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from jupiterd.ctl.output.pause_lines import pause_line
 from jupiterd.cycle.gate.shown_reason import shown_reason
+from jupiterd.cycle.training.snapshot_pace import EVERY_STEPS
 from jupiterd.errors import TooLittleTextError
 from jupiterd.formats import duration, plain, rate
 from jupiterd.ids import short
@@ -69,6 +70,7 @@ _HIDDEN_VALUES = frozenset(
         "flops_per_token",
         "peak_flops_per_s",
         "rank_tokens_per_s",
+        EVERY_STEPS,
         "held_out_step",
         "best_held_out",
         "best_bits_per_byte",

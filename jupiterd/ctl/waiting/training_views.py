@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from jupiterd.cycle.training.snapshot_pace import EVERY_STEPS, lost_words
 from jupiterd.formats import duration, plain, printable, size, table
 from jupiterd.ids import short
 
@@ -69,7 +70,15 @@ def training_lines(run: Row) -> list[str]:
         for key, label, form, factor in _READINGS
     ]
     readings[1:1] = _held_out(run)
-    return [f"  {', '.join(readings)}", *_encrypted(run), *table(SEATS, list(map(_seat, seats)))]
+    seat_rows = table(SEATS, list(map(_seat, seats)))
+    return [f"  {', '.join(readings)}", *_encrypted(run), *_lost(run), *seat_rows]
+
+
+def _lost(run: Row) -> list[str]:
+    """Say what the death of the only worker costs; nothing of several, who hold it all together."""
+    found = (row.get("values") or {} for row in run.get("phases") or ())
+    every = next((values[EVERY_STEPS] for values in found if EVERY_STEPS in values), None)
+    return [] if every is None else [f"  if its worker dies it loses {lost_words(int(every))}"]
 
 
 def _encrypted(run: Row) -> list[str]:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.engine_options import ResolvedOptions
-from jupiterd.cycle.training.memory import MemoryNeed, flops_per_token
+from jupiterd.cycle.training.memory import MemoryNeed, checkpoint_bytes, flops_per_token
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.cycle.training.save_clock import save_interval_s
+from jupiterd.cycle.training.snapshot_pace import expected_copy_s, lost_words, steps_between
 from jupiterd.formats import counted, counted_tokens, duration
 
 USUAL_UTILISATION = 0.3
@@ -77,8 +79,31 @@ def run_sheet(
         *options.reasons,
         _memory(need, gang),
         _batch(shape, plan, gang.ranks, is_open=is_open),
+        *_losses(shape, plan, need, gang),
         _expectation(shape, plan, gang, is_open=is_open),
     ]
+
+
+def _losses(shape: ModelShape, plan: TrainPlan, need: MemoryNeed, gang: Gang) -> list[str]:
+    """Return what deaths cost that trains alone; nothing of ranks that hold the state together."""
+    if gang.ranks > 1:
+        return []
+    size = checkpoint_bytes(shape, plan.options)
+    seconds = save_interval_s(size, is_alone=True)
+    has_room = bool(need.snapshots) or not need.program
+    of_worker = f"If its worker dies it loses {_lost(shape, plan, gang, size, has_room=has_room)}"
+    of_machine = f"at most {duration(seconds)} of training (checkpoint_every_s)"
+    return [f"{of_worker}; if its machine dies, {of_machine}"]
+
+
+def _lost(
+    shape: ModelShape, plan: TrainPlan, gang: Gang, state_bytes: int, *, has_room: bool
+) -> str:
+    tokens, rate = plan.batch_sequences * shape.seq_len, gang.tokens_per_s(shape)
+    if has_room and not rate:
+        return "at most as many steps as a copy of the state takes 2 % of: status shows it"
+    every = steps_between(expected_copy_s(state_bytes), tokens / rate) if has_room else 0
+    return lost_words(every)
 
 
 def _model(shape: ModelShape) -> str:
@@ -105,7 +130,8 @@ def _memory(need: MemoryNeed, gang: Gang) -> str:
     )
     if not need.program:
         return f"Memory per device {need.on_device / 1e9:.2f}{of} GB: {own}"
-    beside = _parts(("program", need.program), ("a checkpoint's copy", need.copies))
+    snapshots = [("copies of the state", need.snapshots)] if need.snapshots else []
+    beside = _parts(("program", need.program), ("a checkpoint's copy", need.copies), *snapshots)
     if not gang.ram_bytes:
         return f"Memory per device {need.total / 1e9:.2f}{of} GB: {own}, {beside}"
     whole = f"{need.total / 1e9:.2f} of the machine's {gang.ram_bytes / 1e9:.1f} GB with {beside}"

@@ -8,6 +8,7 @@ Bytes of a parameter    weights in fp32              weights in bf16
     AdamW               8                             8
     Muon (matrices)     4                             4
     a checkpoint's copy weight and optimizer again, in fp32, in the machine's memory
+    snapshots           twice the same, of a rank that trains alone, where there is room
 
 What layers keep stands in `training.saved_activations`. `make bench-train ONLY=memory` measures all
 of it in worker processes: the peak of the process on CPUs, of the allocator on CUDA.
@@ -30,6 +31,7 @@ from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.cycle.training.rank_memory import RESERVED_SHARE, Need
 from jupiterd.cycle.training.saved_activations import layer_bytes
 from jupiterd.cycle.training.size_refusal import RefusedSize, size_refusal
+from jupiterd.cycle.training.snapshot_pace import COPIES
 
 LOGIT_CHUNK_TOKENS = 1024
 """Tokens whose logits exist at a time; all of a batch's would be the largest tensor of all."""
@@ -78,6 +80,8 @@ class MemoryNeed:
     """The process itself, with the holes in its heap; 0 where the device has its own memory."""
     copies: int = 0
     """Of weights and moments while they are written to the disk; 0 as well there."""
+    snapshots: int = 0
+    """Of the same in shared memory, which a rank alone makes where they fit; 0 as well there."""
 
     @property
     def on_device(self) -> int:
@@ -87,7 +91,7 @@ class MemoryNeed:
     @property
     def total(self) -> int:
         """Return the sum of all parts."""
-        return self.on_device + self.program + self.copies
+        return self.on_device + self.program + self.copies + self.snapshots
 
     def fits(self, device: DeviceAbilities) -> bool:
         """Say whether a device has room for it beside its reserve; one of unknown size has."""
@@ -146,6 +150,19 @@ def _with_process(
     if not plan.saves_during_training:
         copies = max(0, copies - need.gradients - need.activations - need.logits - holes)
     return replace(need, program=PROGRAM_BYTES[device.engine] + holes, copies=copies)
+
+
+def with_snapshots(
+    need: MemoryNeed, shape: ModelShape, plan: TrainPlan, device: DeviceAbilities
+) -> MemoryNeed:
+    """Add the copies of the state that a rank alone has in shared memory, where they fit.
+
+    Those of a GPU with a memory of its own lie in its machine's, of which nothing is known here.
+    """
+    if device.kind == CUDA:
+        return need
+    more = replace(need, snapshots=COPIES * checkpoint_bytes(shape, plan.options))
+    return more if more.fits(device) else need
 
 
 def logit_chunk_tokens(vocab_size: int) -> int:

@@ -28,6 +28,10 @@ TRIALS: Final = 4
 TRIAL_SHARE: Final = 0.2
 """Of the time of the steps, for those."""
 
+EVERY_STEPS: Final = "snapshot_every_steps"
+"""The reading of a rank that says in how many steps one copy is made; 0: there is no room for any.
+"""
+
 _MEASURED_STEPS = 20
 _MEASURED_COPIES = 8
 
@@ -47,6 +51,13 @@ def expected_copy_s(state_bytes: int) -> float:
 def has_room(free_bytes: int, still_needed_bytes: int, state_bytes: int) -> bool:
     """Say whether memory holds the copies, beside what the worker will still take."""
     return free_bytes - still_needed_bytes >= COPIES * state_bytes
+
+
+def lost_words(every_steps: int) -> str:
+    """Return what is lost when the worker dies that trains alone; 0: there are no copies."""
+    if not every_steps:
+        return "all since the last checkpoint, as memory has no room for copies of the state"
+    return "at most a step" if every_steps == 1 else f"at most {every_steps:,} steps"
 
 
 @dataclass

@@ -72,7 +72,8 @@ def estimate(
 
     gangs = [EngineChoice(i.engine, i.nodes, "an island") for i in asked.chosen] or [choice]
     device = _checked_device(fleet_view.machines, gangs, shape, plan)
-    fit = _fit(shape, plan, device)
+    is_alone = len(gangs) == len(gangs[0].gang) == 1
+    fit = _fit(shape, plan, device, is_alone=is_alone)
     options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
     machines = trainers(fleet_view.placement, asked.nodes)
     layouts = planned_layouts(fleet_view, choice, shape, fit.plan, machines, asked)
@@ -102,13 +103,17 @@ def _checked_device(
     return smallest_device(machines, gangs)
 
 
-def _fit(shape: "ModelShape", plan: "TrainPlan", device: "DeviceAbilities") -> "Fit":
+def _fit(
+    shape: "ModelShape", plan: "TrainPlan", device: "DeviceAbilities", *, is_alone: bool
+) -> "Fit":
     """Return the plan as it fits a device; a refusal names the sizes that would fit it."""
-    from jupiterd.cycle.training.memory import plan_that_fits
+    from jupiterd.cycle.training.memory import plan_that_fits, with_snapshots
     from jupiterd.daemon.catalog.model_specs import presets
 
     sizes = [] if not device.memory_bytes else [_sized(each, shape) for each in presets()]
-    return plan_that_fits(shape, plan, device, sizes)
+    fit = plan_that_fits(shape, plan, device, sizes)
+    more = with_snapshots(fit.need, shape, fit.plan, device) if is_alone else fit.need
+    return replace(fit, need=more)
 
 
 def _whole(

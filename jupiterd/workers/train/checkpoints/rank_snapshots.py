@@ -13,7 +13,7 @@ from typing import Any
 from jupiterd import memory_limits
 from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.memory import CUDA, checkpoint_bytes, memory_need
-from jupiterd.cycle.training.snapshot_pace import SnapshotPace, has_room
+from jupiterd.cycle.training.snapshot_pace import EVERY_STEPS, SnapshotPace, has_room
 from jupiterd.protocol.shared_snapshot import Description
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.checkpoints.checkpoint import (
@@ -26,9 +26,6 @@ from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints
 from jupiterd.workers.train.checkpoints.shared_snapshots import SharedSnapshots
 from jupiterd.workers.train.job import TrainingJob
 from jupiterd.workers.training_engine import TrainingEngine
-
-EVERY_STEPS = "snapshot_every_steps"
-"""The reading that says in how many steps one copy is made; 0: none is, for lack of memory."""
 
 NO_ROOM = "no copy of the state is kept: it takes {:.1f} GB, and too little memory is free"
 

@@ -1,5 +1,7 @@
 """What `cycle status` and `train status` say of a training where they are asked for more."""
 
+import pytest
+
 from jupiterd.ctl.waiting.training_views import training_lines, view_lines
 from tests.support.tui import training_documents as training
 
@@ -65,6 +67,23 @@ def test_a_running_training_tells_its_figures_and_who_does_how_much():
     named = training_lines(run | {"gang": [seat | {"name": "attic"}]})
     assert named[2].split()[:2] == ["0", "attic"]
     assert training_lines(run | {"gang": []}) == []
+
+
+@pytest.mark.parametrize(
+    ("every", "words"),
+    [
+        (1.0, "at most a step"),
+        (12.0, "at most 12 steps"),
+        (0.0, "all since the last checkpoint, as memory has no room for copies of the state"),
+    ],
+)
+def test_a_machine_that_trains_alone_says_what_its_worker_s_death_costs(
+    every: float, words: str
+) -> None:
+    phases = [{"phase": "prepare"}, {"phase": "train", "values": {"snapshot_every_steps": every}}]
+    lines = training_lines({"gang": [{}], "phases": phases})
+    assert f"  if its worker dies it loses {words}" in lines
+    assert not any("dies" in line for line in training_lines({"gang": [{}], "phases": []}))
 
 
 def test_a_running_training_says_whether_its_machines_encrypt_what_they_send():

@@ -1,8 +1,15 @@
 """What is said of a run before it starts."""
 
+import re
+
 from jupiterd.cycle.runs.run_sheet import Accumulation, Gang, run_sheet
 from jupiterd.cycle.training.engine_options import DeviceAbilities
-from jupiterd.cycle.training.memory import memory_need, options_on
+from jupiterd.cycle.training.memory import (
+    checkpoint_bytes,
+    memory_need,
+    options_on,
+    with_snapshots,
+)
 from jupiterd.cycle.training.plan import derive
 from tests.unit.cycle.training.test_memory import PRESETS
 
@@ -77,3 +84,30 @@ def test_a_speed_that_nobody_knows_is_not_made_up():
     said = sheet("100m", Gang(1, 0, 0.0))
     assert said[-1].startswith("Expected speed isn't known yet: not all of these devices were")
     assert " of " not in said[-3].partition(":")[0]
+
+
+def alone(size: str, memory_bytes: int, flops_per_s: float) -> list[str]:
+    """Return the sheet of a machine that trains by itself on its CPU."""
+    shape, asked = PRESETS[size], derive(PRESETS[size], 1)
+    device = DeviceAbilities("torch", "cpu", memory_bytes)
+    need = memory_need(shape, asked, "fp32", gradient_checkpointing=False, device=device)
+    need = with_snapshots(need, shape, asked, device)
+    options = options_on(device, shape, asked)
+    return run_sheet(shape, asked, options, need, Gang(1, memory_bytes, flops_per_s))
+
+
+def test_a_machine_alone_is_told_what_deaths_cost() -> None:
+    end = "; if its machine dies, at most 30 s of training (checkpoint_every_s)"
+    assert alone("25m", 24 * 10**9, 5e10)[-2] == f"If its worker dies it loses at most a step{end}"
+    (steps,) = re.findall(r"loses at most (\d+) steps;", alone("25m", 24 * 10**9, 1e13)[-2])
+    assert int(steps) > 1, "a quick device takes steps that are short beside a copy"
+    assert "as many steps as" in alone("25m", 24 * 10**9, 0.0)[-2]
+    assert not any("dies" in line for line in sheet("1b-8gpu", Gang(8, 80 * 10**9, 8 * 300e12)))
+
+
+def test_copies_of_the_state_are_counted_where_they_fit_and_left_out_elsewhere() -> None:
+    roomy, tight = alone("25m", 24 * 10**9, 5e10), alone("25m", 10**9, 5e10)
+    state = checkpoint_bytes(PRESETS["25m"], derive(PRESETS["25m"], 1).options)
+    assert any(f"copies of the state {2 * state / 1e9:.2f}" in line for line in roomy)
+    assert not any("copies of the state 0" in line for line in tight)
+    assert "no room for copies of the state" in tight[-2]

@@ -16,7 +16,7 @@ import pytest
 
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import TrainPlan, derive
-from jupiterd.cycle.training.snapshot_pace import SnapshotPace
+from jupiterd.cycle.training.snapshot_pace import EVERY_STEPS, SnapshotPace
 from jupiterd.daemon.executor.state_snapshots import write_folder
 from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.snapshot_memory import SnapshotMemory
@@ -112,7 +112,7 @@ def test_a_copy_beside_the_next_gradients_is_of_one_step(
     frames = train(inputs, tmp_path / "out", params(memory))
     kept = files(recovered(memory, tmp_path / "out", inputs))
     assert kept == files(tmp_path / "out" / f"checkpoint-{BEFORE_LAST:08}")
-    told = [f.values.get(rank_snapshots.EVERY_STEPS) for f in frames if isinstance(f, Progressed)]
+    told = [f.values.get(EVERY_STEPS) for f in frames if isinstance(f, Progressed)]
     assert told[1:] == [1.0] * 5
 
 
@@ -126,7 +126,7 @@ def test_without_room_nothing_is_copied_and_that_is_told(
     monkeypatch.setattr(rank_snapshots.memory_limits, "free_memory_bytes", lambda: 1 << 16)
     frames = train(make_inputs(tmp_path), tmp_path / "out", params(memory))
     assert memory.newest(RUN) is None
-    told = [f.values.get(rank_snapshots.EVERY_STEPS) for f in frames if isinstance(f, Progressed)]
+    told = [f.values.get(EVERY_STEPS) for f in frames if isinstance(f, Progressed)]
     assert told == [None, *[0.0] * 5]
     assert "too little memory is free" in capsys.readouterr().out
 
@@ -135,7 +135,7 @@ def test_a_rank_that_was_given_no_memory_says_nothing_of_copies(tmp_path: Path) 
     frames = train(make_inputs(tmp_path), tmp_path / "out", train_params(tiny_shape()))
     steps = [frame for frame in frames if isinstance(frame, Progressed)]
     assert steps
-    assert all(rank_snapshots.EVERY_STEPS not in frame.values for frame in steps)
+    assert all(EVERY_STEPS not in frame.values for frame in steps)
 
 
 @pytest.mark.mlx

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jupiterd.ctl.output.pause_lines import pause_line
+from jupiterd.cycle.base.snapshot_pace import EVERY_STEPS
 from jupiterd.cycle.gate.shown_reason import shown_reason
-from jupiterd.cycle.training.snapshot_pace import EVERY_STEPS
 from jupiterd.errors import TooLittleTextError
 from jupiterd.formats import duration, plain, rate
 from jupiterd.ids import short

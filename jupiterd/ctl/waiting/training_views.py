@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from jupiterd.cycle.training.snapshot_pace import EVERY_STEPS, lost_words
+from jupiterd.cycle.base.snapshot_pace import EVERY_STEPS, lost_words
 from jupiterd.formats import duration, plain, printable, size, table
 from jupiterd.ids import short
 

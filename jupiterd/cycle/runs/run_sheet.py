@@ -6,12 +6,12 @@ devices come from.
 
 from dataclasses import dataclass
 
+from jupiterd.cycle.base.snapshot_pace import expected_copy_s, lost_words, steps_between
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.engine_options import ResolvedOptions
 from jupiterd.cycle.training.memory import MemoryNeed, checkpoint_bytes, flops_per_token
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.cycle.training.save_clock import save_interval_s
-from jupiterd.cycle.training.snapshot_pace import expected_copy_s, lost_words, steps_between
 from jupiterd.formats import counted, counted_tokens, duration
 
 USUAL_UTILISATION = 0.3

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from jupiterd.cycle.base.snapshot_pace import COPIES
 from jupiterd.cycle.training.architectures import matrix_parameters, parameter_count
 from jupiterd.cycle.training.engine_options import (
     DeviceAbilities,
@@ -31,7 +32,6 @@ from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.cycle.training.rank_memory import RESERVED_SHARE, Need
 from jupiterd.cycle.training.saved_activations import layer_bytes
 from jupiterd.cycle.training.size_refusal import RefusedSize, size_refusal
-from jupiterd.cycle.training.snapshot_pace import COPIES
 
 LOGIT_CHUNK_TOKENS = 1024
 """Tokens whose logits exist at a time; all of a batch's would be the largest tensor of all."""

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from jupiterd import memory_limits
+from jupiterd.cycle.base.snapshot_pace import EVERY_STEPS, SnapshotPace, has_room
 from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.memory import CUDA, checkpoint_bytes, memory_need
-from jupiterd.cycle.training.snapshot_pace import EVERY_STEPS, SnapshotPace, has_room
 from jupiterd.protocol.shared_snapshot import Description
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.checkpoints.checkpoint import (

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from jupiterd.cycle.base.snapshot_pace import EVERY_STEPS, SnapshotPace
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import TrainPlan, derive
-from jupiterd.cycle.training.snapshot_pace import EVERY_STEPS, SnapshotPace
 from jupiterd.daemon.executor.state_snapshots import write_folder
 from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.snapshot_memory import SnapshotMemory
@@ -148,7 +148,7 @@ def test_mlx_leaves_the_same_folder_as_its_checkpoint(
     spec = tmp_path / "spec.json"
     spec.write_text(json.dumps([run]))
     script = (
-        "import runpy; from jupiterd.cycle.training.snapshot_pace import SnapshotPace;"
+        "import runpy; from jupiterd.cycle.base.snapshot_pace import SnapshotPace;"
         "SnapshotPace.every_steps = 1;"
         "runpy.run_module('tests.support.workers.mlx_run', run_name='__main__')"
     )

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from jupiterd.cycle.training.snapshot_pace import (
+from jupiterd.cycle.base.snapshot_pace import (
     COPIES,
     SPEED_SHARE,
     TRIALS,

@@ -17,7 +17,7 @@ from tests.support.daemons.cluster import Cluster, Daemon, Document, running
 from tests.support.daemons.surroundings import own_network
 from tests.support.daemons.training_runs import until_trained, write_letters
 
-BATCH = 32
+BATCH = 16
 """Sequences of 64 tokens in a step of the size 1m."""
 
 STEPS_BETWEEN = 2
@@ -50,7 +50,8 @@ async def lone_kills(engine: str, times: int, chance: random.Random) -> AsyncGen
             await cluster.meet()
             (daemon,) = cluster.daemons
             data = "--data", str(write_letters(folder)), "--model", "1m", "--seq-len", "64"
-            sizes = "--batch-size", str(BATCH), "--max-steps", "1000000", "--engine", engine
+            batch = "--batch-size", str(BATCH), "--gradient-accumulation-steps", "1"
+            sizes = *batch, "--max-steps", "1000000", "--engine", engine
             begun = await asyncio.to_thread(cluster.ctl, "train", "start", *data, *sizes)
             assert begun.returncode == 0, begun.stderr
             step = 3

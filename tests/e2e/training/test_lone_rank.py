@@ -20,7 +20,7 @@ EVERY_STEPS = 100
 """How far apart the size 1m writes checkpoints: further than this test trains."""
 
 TRAIN_TIMEOUT_S = 120.0
-BATCH = 32
+BATCH = 16
 """Sequences of a step, which then takes so long that a copy after each costs below 2 %."""
 
 AHEAD = 3
@@ -29,7 +29,8 @@ AHEAD = 3
 
 def begin(cluster: Cluster, folder: Path, engine: str) -> None:
     command = ("train", "start", "--data", str(write_letters(folder)), "--model", "1m")
-    sizes = ("--seq-len", "64", "--batch-size", str(BATCH), "--max-steps", "100000")
+    batch = ("--batch-size", str(BATCH), "--gradient-accumulation-steps", "1")
+    sizes = ("--seq-len", "64", *batch, "--max-steps", "100000")
     started = cluster.ctl(*command, *sizes, "--engine", engine)
     assert started.returncode == 0, started.stderr
 

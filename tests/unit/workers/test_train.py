@@ -171,14 +171,21 @@ class Clock:
         return next(self._ticks)
 
 
-def test_slow_steps_are_saved_by_the_clock(
-    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("members", "saved"), [(["attic", "cellar"], [2, 4, 5, 6]), (["attic"], [1, 2, 3, 4, 5, 6])]
+)
+def test_slow_steps_are_saved_by_the_clock_and_sooner_by_one_machine(
+    inputs: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    members: list[str],
+    saved: list[int],
 ):
     ticks = itertools.count(0.0, 70.0)  # each look at the clock is 70 s after the one before
     monkeypatch.setattr(rank_checkpoints, "time", Clock(ticks))
     rarely = derive(tiny_shape(), 1).model_copy(update={"checkpoint_every_steps": 100})
-    _, frames = train(inputs, tmp_path / "out", plan=rarely)
-    assert [c.progress.step for c in checkpoints(frames)] == [2, 4, 5, 6], "5 and 6 are the plan's"
+    _, frames = train(inputs, tmp_path / "out", plan=rarely, members=members)
+    assert [c.progress.step for c in checkpoints(frames)] == saved, "5 and 6 are the plan's"
 
 
 def full_disk_at(monkeypatch: pytest.MonkeyPatch, *steps: int) -> None:

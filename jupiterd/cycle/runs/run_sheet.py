@@ -77,9 +77,9 @@ def run_sheet(
         _model(shape),
         f"{options.line()} | {_optimizer(options)}",
         *options.reasons,
+        *_losses(shape, plan, need, gang),
         _memory(need, gang),
         _batch(shape, plan, gang.ranks, is_open=is_open),
-        *_losses(shape, plan, need, gang),
         _expectation(shape, plan, gang, is_open=is_open),
     ]
 

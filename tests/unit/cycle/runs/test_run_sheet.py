@@ -98,10 +98,10 @@ def alone(size: str, memory_bytes: int, flops_per_s: float) -> list[str]:
 
 def test_a_machine_alone_is_told_what_deaths_cost() -> None:
     end = "; if its machine dies, at most 30 s of training (checkpoint_every_s)"
-    assert alone("25m", 24 * 10**9, 5e10)[-2] == f"If its worker dies it loses at most a step{end}"
-    (steps,) = re.findall(r"loses at most (\d+) steps;", alone("25m", 24 * 10**9, 1e13)[-2])
+    assert alone("25m", 24 * 10**9, 5e10)[-4] == f"If its worker dies it loses at most a step{end}"
+    (steps,) = re.findall(r"loses at most (\d+) steps;", alone("25m", 24 * 10**9, 1e13)[-4])
     assert int(steps) > 1, "a quick device takes steps that are short beside a copy"
-    assert "as many steps as" in alone("25m", 24 * 10**9, 0.0)[-2]
+    assert "as many steps as" in alone("25m", 24 * 10**9, 0.0)[-4]
     assert not any("dies" in line for line in sheet("1b-8gpu", Gang(8, 80 * 10**9, 8 * 300e12)))
 
 
@@ -110,4 +110,4 @@ def test_copies_of_the_state_are_counted_where_they_fit_and_left_out_elsewhere()
     state = checkpoint_bytes(PRESETS["25m"], derive(PRESETS["25m"], 1).options)
     assert any(f"copies of the state {2 * state / 1e9:.2f}" in line for line in roomy)
     assert not any("copies of the state 0" in line for line in tight)
-    assert "no room for copies of the state" in tight[-2]
+    assert "no room for copies of the state" in tight[-4]

@@ -22,7 +22,12 @@ from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.checkpoint_integrity import whole_start
 from jupiterd.daemon.artifacts.scratch_dirs import remove_scratch, scratch_of
-from jupiterd.daemon.executor import deferred_inputs, device_capacity, gang_stores
+from jupiterd.daemon.executor import (
+    deferred_inputs,
+    device_capacity,
+    gang_stores,
+    state_snapshots,
+)
 from jupiterd.daemon.executor.compile_times import CompileTimes
 from jupiterd.daemon.executor.curve_paths import curves_folder
 from jupiterd.daemon.executor.deferred_inputs import without_lost
@@ -103,7 +108,7 @@ REPEATED = frozenset({"evaluate", "train_proxy"})
 """Tasks that are done many times in a round: the first one on torch begins their nursery."""
 
 
-OF_THIS_NODE = frozenset({"log_dir", ASKED_AT, gang_stores.PARAM})
+OF_THIS_NODE = frozenset({"log_dir", ASKED_AT, gang_stores.PARAM, state_snapshots.PARAM})
 """Parameters that no worker gets as an order has them: a path of this node, and what its daemon
 alone needs."""
 

@@ -14,6 +14,7 @@ from jupiterd import memory_limits
 from jupiterd.cycle.base.snapshot_pace import EVERY_STEPS, SnapshotPace, has_room
 from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.memory import CUDA, checkpoint_bytes, memory_need
+from jupiterd.protocol.frames import RankBusy
 from jupiterd.protocol.shared_snapshot import Description
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.checkpoints.checkpoint import (
@@ -26,6 +27,9 @@ from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints
 from jupiterd.workers.train.checkpoints.shared_snapshots import SharedSnapshots
 from jupiterd.workers.train.job import TrainingJob
 from jupiterd.workers.training_engine import TrainingEngine
+
+SLOW_S = 1.0
+"""A copy that takes so long is told of beforehand."""
 
 NO_ROOM = "no copy of the state is kept: it takes {:.1f} GB, and too little memory is free"
 
@@ -46,7 +50,9 @@ class RankSnapshots:
         self._pace = SnapshotPace()
         self._ended_s = time.monotonic()
         self._waited_s = 0.0
-        """For the last copy, between the steps and before an update of the weights."""
+        """For a copy that isn't counted yet, after a step and before the next update."""
+        self._is_slow = False
+        """The last copy was."""
 
     @property
     def readings(self) -> Mapping[str, float]:
@@ -58,6 +64,9 @@ class RankSnapshots:
     def after(self, step: int) -> None:
         """Copy the state after a step, where a copy is due; the round's last step has none."""
         self._pace.stepped(time.monotonic() - self._ended_s)
+        if self._waited_s:
+            self._pace.copied(self._waited_s)
+            self._is_slow, self._waited_s = self._waited_s > SLOW_S, 0.0
         if self._given is not None and self._pace.is_due:
             self._take(self._given, step)
         self._ended_s = time.monotonic()
@@ -73,11 +82,11 @@ class RankSnapshots:
         description = self._description(str(given["run"]), step)
         if description is None:
             return
+        if self._shared is None or self._is_slow:
+            self._task.send(RankBusy(step))  # else it would look as if a step hung
         shared = self._opened(given)
         if shared is None:
             return
-        if self._waited_s:
-            self._pace.copied(self._waited_s)
         began_s = time.monotonic()
         shared.take(description)
         self._waited_s = time.monotonic() - began_s

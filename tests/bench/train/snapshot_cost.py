@@ -27,7 +27,7 @@ from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.bench.figure import machine
 from tests.bench.train.single import preset, write_shards
 
-STEPS = {"1m": 60, "25m": 16}
+STEPS = {"1m": 60, "25m": 8}
 SEQUENCES, LENGTH, MICRO = 8, 256, 4
 
 

@@ -4,6 +4,7 @@ import errno
 import itertools
 import multiprocessing
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -308,6 +309,24 @@ def test_a_stop_keeps_the_finished_step(inputs: dict[str, str], tmp_path: Path):
     assert [c.progress.step for c in checkpoints(frames)] == [1]
     assert finished.summary["stopped"] is True
     assert finished.counts["steps"] == 1
+
+
+def test_a_rank_says_that_it_loads_and_then_compiles_before_its_first_step(
+    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(torch, "compile", lambda called: called)  # what it would compile to
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    plan = derive(tiny_shape(), 1, {"steps": 2, "batch_sequences": 6})
+    options = plan.options.model_copy(update={"compile": "on"})
+    plan = plan.model_copy(update={"options": options})
+    _, frames = train(inputs, tmp_path / "out", plan=plan)
+    first = min(n for n, frame in enumerate(frames) if isinstance(frame, Progressed))
+    before = [frame.stage for frame in frames[:first] if isinstance(frame, Preparing)]
+    assert before == ["loading", "compiling"]
+    assert not any(isinstance(frame, Preparing) for frame in frames[first:])
+    assert not any(isinstance(frame, RankBusy) and frame.begins for frame in frames), (
+        "nobody is to judge how long a first step takes that is compiled"
+    )
 
 
 def test_nothing_is_left_to_do_after_the_last_step(inputs: dict[str, str], tmp_path: Path):

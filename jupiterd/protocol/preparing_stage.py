@@ -12,11 +12,16 @@ IMPORTING: Final = "importing"
 MEETING: Final = "meeting"
 LOADING: Final = "loading"
 COMPILING: Final = "compiling"
+FIRST_STEP: Final = "first_step"
 
-STAGES: Final = (IMPORTING, MEETING, LOADING, COMPILING)
+STAGES: Final = (IMPORTING, MEETING, LOADING, COMPILING, FIRST_STEP)
 """In the order in which they come."""
 
-_WORDS: Final = {IMPORTING: "importing libraries", MEETING: "meeting the other ranks"}
+_WORDS: Final = {
+    IMPORTING: "importing libraries",
+    MEETING: "meeting the other ranks",
+    FIRST_STEP: "taking the first step",
+}
 _LONGEST: Final = 40
 _MINUTE_S: Final = 59.5
 

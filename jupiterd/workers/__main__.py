@@ -17,7 +17,7 @@ from jupiterd.errors import (
 )
 from jupiterd.gc_pause import collector_paused
 from jupiterd.protocol.frames import RankStuck, TaskFailed
-from jupiterd.protocol.preparing_stage import IMPORTING
+from jupiterd.protocol.preparing_stage import IMPORTING, LOADING
 from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.link import Task, open_task
 from jupiterd.workers.memory_room import is_out_of_memory
@@ -47,8 +47,11 @@ TASKS = {
 }
 """Name of a task -> the module whose `run(task) -> TaskFinished` does it."""
 
-SAYS_STAGES = frozenset({"train", "train_mlx"})
-"""Tasks whose ranks say what they do before their first step."""
+LOADS_MODEL = frozenset({"generate", "evaluate", "evaluate_held_out"})
+"""Tasks that load a model before they have anything to count, and say so."""
+
+SAYS_STAGES = LOADS_MODEL | {"train", "train_mlx"}
+"""Tasks that say what they do before their first step or document."""
 
 EXTRAS = frozenset({"torch", "mlx", "mlx_lm", "transformers", "tokenizers", "safetensors", "numpy"})
 
@@ -74,6 +77,8 @@ def main() -> int:
             task.prepares(IMPORTING)
         with collector_paused():
             worker = importlib.import_module(TASKS[task.name])
+        if task.name in LOADS_MODEL:
+            task.prepares(LOADING)
         finished = worker.run(task)
     except Exception as error:  # noqa: BLE001 - the border of the process: everything becomes a frame
         traceback.print_exc()

@@ -75,6 +75,7 @@ class PhaseProgress:
         """Keep an item's latest reading; one that began anew makes the rate begin anew."""
         before = self._done()
         self.items[item] = event
+        self.preparing = None
         done = self._done()
         if done != before:
             self.moved_s = now_s
@@ -225,6 +226,12 @@ class ProgressBoard:
         """Show what is done before the first step, since when; None: nothing any more."""
         if (running := self._running.get(cycle)) is not None:
             running.preparing = None if stage is None else (stage, began_s)
+
+    def prepare_item(self, cycle: CycleId, stage: Preparing, began_s: float) -> None:
+        """Show the same of an item, as long as nothing is known of how far any of them is."""
+        running = self._running.get(cycle)
+        if running is not None and not running.items:
+            running.preparing = (stage, began_s)
 
     def restart_rate(self, cycle: CycleId) -> None:
         """Count the rate anew from the next reading: a gang starts, and may resume elsewhere."""

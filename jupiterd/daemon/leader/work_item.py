@@ -34,7 +34,7 @@ from jupiterd.errors import (
     WorkFailedError,
 )
 from jupiterd.ids import CycleId, NodeId
-from jupiterd.protocol.frames import Progressed
+from jupiterd.protocol.frames import Preparing, Progressed
 
 log = logging.getLogger(__name__)
 
@@ -343,6 +343,8 @@ class ItemRunner:
             elif isinstance(event, Progressed):
                 trying.advance(event.done)
                 self._board.advance(self._cycle, item.id, event, now_s(), node)
+            elif isinstance(event, Preparing):
+                self._board.prepare_item(self._cycle, event, now_s())
             elif isinstance(event, Finished):
                 self._board.complete(self._cycle, item.id)
                 result = event.result

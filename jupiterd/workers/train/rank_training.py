@@ -29,7 +29,7 @@ from jupiterd.errors import (
     StateNotFetchedError,
 )
 from jupiterd.protocol.frames import CheckpointWritten, RankBusy, TaskFinished
-from jupiterd.protocol.preparing_stage import COMPILING
+from jupiterd.protocol.preparing_stage import COMPILING, FIRST_STEP
 from jupiterd.versions import first_of_series
 from jupiterd.workers.islands.island import IslandView
 from jupiterd.workers.link import Task
@@ -173,6 +173,7 @@ class RankTraining:
             if self._engine.options.compile:
                 self._task.prepares(COMPILING)
             elif self._start.step < self._watch.end_step:
+                self._task.prepares(FIRST_STEP)
                 self._task.send(RankBusy(self._start.step, begins=True))
             loop.run(self._start.step)
             return

@@ -141,6 +141,8 @@ def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(
         (5, 30, 480),  # the trunk's end
         (6, 36, 576),
     ]
+    stages = [frame.stage for frame in frames if isinstance(frame, Preparing)]
+    assert stages == ["loading", "first_step"]
     (begun,) = [n for n, f in enumerate(frames) if isinstance(f, RankBusy) and f.begins]
     assert begun < min(n for n, frame in enumerate(frames) if isinstance(frame, Progressed))
     busy = [frame for frame in frames if isinstance(frame, RankBusy) and not frame.begins]

@@ -56,6 +56,17 @@ def test_what_is_done_before_the_first_step_is_shown_as_long_as_it_is_done(
     assert shown(board, 126.0)["preparing"] is None
 
 
+def test_what_an_item_does_before_it_counts_is_shown_until_one_counts(
+    board: ProgressBoard,
+) -> None:
+    board.prepare_item(CYCLE, Preparing("loading"), 110.0)
+    assert shown(board, 112.0)["preparing"]["stage"] == "loading"
+    board.advance(CYCLE, "a", Progressed(0, 66, "documents", {}), 113.0)
+    assert shown(board, 113.0)["preparing"] is None
+    board.prepare_item(CYCLE, Preparing("loading"), 114.0)
+    assert shown(board, 115.0)["preparing"] is None, "another one counts already"
+
+
 def test_starting_up_has_no_part_in_the_rate(board: ProgressBoard) -> None:
     board.advance(CYCLE, "a", Progressed(1, 41, "documents", {}), 190.0)  # 90 s to load the model
     board.advance(CYCLE, "a", Progressed(21, 41, "documents", {}), 200.0)

@@ -6,6 +6,8 @@ or what becomes of a snapshot. Linux has memory for it; elsewhere it is a file w
 both processes map.
 """
 
+import ctypes
+import errno
 import mmap
 import os
 import sys
@@ -17,6 +19,10 @@ from jupiterd.protocol.shared_snapshot import SharedSnapshot, found_snapshot
 
 COUNT = 2
 """While one is written, the other has the snapshot before."""
+
+_NAME = "jupiter-snapshot"
+_MFD_CLOEXEC = 1
+"""As linux/memfd.h has it."""
 
 
 class SnapshotMemory:
@@ -57,9 +63,25 @@ class SnapshotMemory:
 
 def _opened(folder: Path) -> int:
     if sys.platform == "linux":
-        return os.memfd_create("jupiter-snapshot")
+        return _without_name()
     descriptor, name = tempfile.mkstemp(dir=folder)
     Path(name).unlink()
+    return descriptor
+
+
+def _without_name() -> int:
+    """Return a descriptor of Linux's memory without a name.
+
+    Pythons that were built for old systems, such as uv's and conda's, lack the function
+    (astral-sh/uv, issue 15081) where the C library has it.
+    """
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(_NAME)
+    create = getattr(ctypes.CDLL(None, use_errno=True), "memfd_create", None)
+    descriptor = -1 if create is None else int(create(_NAME.encode(), _MFD_CLOEXEC))
+    if descriptor < 0:
+        number = ctypes.get_errno() or errno.ENOSYS
+        raise OSError(number, os.strerror(number))
     return descriptor
 
 

@@ -231,33 +231,39 @@ class WorkerRunner:
                 work = self._run_process(
                     order, params, inputs, spool, tunnels, snapshots.descriptors
                 )
+                saved_step = -1
                 try:
                     async with aclosing(work) as events:
                         async for event in events:
+                            if isinstance(event, CheckpointStored):
+                                saved_step = event.progress.step
                             yield event
                 except JupiterError as error:
-                    async for event in self._recovered(snapshots, error, spool, inputs):
-                        yield event
+                    if is_recoverable(error):
+                        async for event in self._recovered(snapshots, saved_step, spool, inputs):
+                            yield event
                     raise
 
     async def _recovered(
         self,
         snapshots: StateSnapshots,
-        error: JupiterError,
+        saved_step: int,
         spool: Path,
         inputs: Mapping[str, str],
     ) -> AsyncGenerator[LocalWorkEvent]:
-        """Yield the checkpoint of what a rank has left in its memory, where training may go on."""
-        found = snapshots.newest() if is_recoverable(error) else None
-        if found is None:
-            return
-        step = found.description.progress.step
-        yield _busy(RankBusy(step))  # a large one takes longer than a step
+        """Yield the checkpoint of what a rank has left in its memory, if none is as late.
+
+        Whatever goes wrong here is told in the log alone: the error that ended the rank counts.
+        """
         try:
+            found = await asyncio.to_thread(snapshots.newest)  # it reads gigabytes
+            if found is None or (step := found.description.progress.step) <= saved_step:
+                return
+            yield _busy(RankBusy(step))  # a large one takes longer than a step
             written = partial(write_folder, found, spool, Path(inputs["tokenizer"]))
             stored = await self._stored_checkpoint(await asyncio.to_thread(written), spool)
-        except (OSError, ValueError, DiskFullError) as lost:
-            log.warning("snapshot_lost", extra={"step": step, "reason": str(lost)})
+        except (OSError, ValueError, JupiterError) as lost:
+            log.warning("snapshot_lost", extra={"reason": str(lost)})
             return
         log.info("snapshot_recovered", extra={"step": step, "artifact": stored.artifact})
         yield stored

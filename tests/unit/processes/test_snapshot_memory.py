@@ -95,3 +95,28 @@ def test_memory_that_was_let_go_of_is_closed(tmp_path: Path) -> None:
     for descriptor in descriptors:
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(descriptor)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is a file")
+def test_a_python_without_the_function_asks_the_c_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    with SnapshotMemory(tmp_path) as opened:
+        assert not any(map(os.get_inheritable, opened.descriptors))
+        places = [Path(f"/proc/self/fd/{each}").readlink() for each in opened.descriptors]
+        assert {str(place) for place in places} == {"/memfd:jupiter-snapshot (deleted)"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is a file")
+def test_a_system_without_such_memory_is_an_error_that_is_seen_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+
+    def without(_name: None, *, use_errno: bool) -> object:
+        return object() if use_errno else None
+
+    monkeypatch.setattr("jupiterd.processes.snapshot_memory.ctypes.CDLL", without)
+    with pytest.raises(OSError, match="not implemented"):
+        SnapshotMemory(tmp_path)

@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,23 @@ import pytest
 
 from jupiterd.daemon.executor.state_snapshots import (
     PARAM,
+    StateSnapshots,
     is_recoverable,
     snapshots_of,
     write_folder,
 )
-from jupiterd.daemon.runtime.work_events import WorkOrder
+from jupiterd.daemon.runtime.work_events import CheckpointStored, LocalWorkEvent, WorkOrder
 from jupiterd.errors import (
     JupiterError,
     LossDivergedError,
+    MalformedError,
     OutOfMemoryError,
     WorkerCrashedError,
     WorkFailedError,
 )
 from jupiterd.protocol.shared_snapshot import Description, data_offset, seal
 from jupiterd.protocol.training_values import TrainingProgress
+from tests.support.daemon.two_nodes import serving
 
 DATA = b"tensors" * 1000
 ALONE = {"world_size": 1, "shape": {"hidden": 32}, "plan": {"steps": 6}, "round": 1}
@@ -143,3 +147,53 @@ def test_a_file_outside_its_folder_is_refused(tmp_path: Path, change: dict[str, 
 )
 def test_a_loss_that_is_no_number_isn_t_gone_on_from(error: JupiterError, *, goes_on: bool) -> None:
     assert is_recoverable(error) == goes_on
+
+
+async def recovered(folder: Path, saved_step: int, snapshot_step: int = 4) -> list[LocalWorkEvent]:
+    """Return what a node tells of a rank that has left a snapshot, once it is gone."""
+    async with serving(folder, "one") as one:
+        spool = one.state_dir.spool / "work"
+        inputs = {"tokenizer": str(material(spool))}
+        with snapshots_of(order(), spool) as snapshots:
+            run = snapshots.params[PARAM]["run"]
+            progress = TrainingProgress(snapshot_step, 40, 24, 2.0)
+            left(snapshots.descriptors[0], description(run, progress=progress))
+            runner = one.worker_runner
+            events = runner._recovered(snapshots, saved_step, spool, inputs)  # pyright: ignore[reportPrivateUsage]
+            return [event async for event in events]
+
+
+@pytest.mark.parametrize(("saved_step", "steps"), [(-1, [4]), (3, [4]), (4, []), (5, [])])
+async def test_a_snapshot_that_is_later_than_the_last_checkpoint_is_made_one(
+    tmp_path: Path, saved_step: int, steps: list[int]
+) -> None:
+    events = await recovered(tmp_path, saved_step)
+    stored = [event for event in events if isinstance(event, CheckpointStored)]
+    assert [each.progress.step for each in stored] == steps
+
+
+async def test_gigabytes_are_read_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: list[threading.Thread] = []
+    newest = StateSnapshots.newest
+
+    def watched(self: StateSnapshots) -> object:
+        readers.append(threading.current_thread())
+        return newest(self)
+
+    monkeypatch.setattr(StateSnapshots, "newest", watched)
+    assert await recovered(tmp_path, -1)
+    assert readers
+    assert threading.main_thread() not in readers
+
+
+@pytest.mark.parametrize("error", [OSError("no room to map it"), MalformedError("another form")])
+async def test_memory_that_cannot_be_read_does_not_hide_why_the_rank_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def broken(_self: StateSnapshots) -> None:
+        raise error
+
+    monkeypatch.setattr(StateSnapshots, "newest", broken)
+    assert await recovered(tmp_path, -1) == []

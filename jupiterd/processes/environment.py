@@ -58,6 +58,9 @@ ALWAYS = {
     "GOMP_SPINCOUNT": "1000",
 }
 
+GRAPH_CACHE = "TORCHINDUCTOR_CACHE_DIR"
+"""Where torch's compiler keeps what it makes; by itself in a folder of /tmp."""
+
 TO_THE_INTERNET = tuple(
     name
     for each in (HUB_TOKEN, "HF_HOME", "HF_ENDPOINT", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jupiterd.errors import WorkFailedError
-from jupiterd.processes.environment import PASSED_ON
+from jupiterd.processes.environment import GRAPH_CACHE, PASSED_ON
 from jupiterd.processes.forkserver import CAN_FORK, Forkserver, open_nursery
 from jupiterd.processes.import_threads import ONE_THREAD
 from jupiterd.processes.interpreter import Process
@@ -44,10 +44,11 @@ LATE = (
         "GROUP_RANK",
         "JUPITER_ATTEMPT",
         "GLOO_SOCKET_IFNAME",
+        GRAPH_CACHE,
     }
 )
-"""Variables that are read when a gang forms, or set again after the fork; all others are read when
-libraries load."""
+"""Variables that are read when a gang forms or torch first compiles, or set again after the fork;
+all others are read when libraries load."""
 
 
 class WarmPool:

@@ -39,8 +39,19 @@ LOGIT_CHUNK_TOKENS = 1024
 LOGIT_CHUNK_BYTES = 256 << 20
 """The most that they may take in fp32: large vocabularies have chunks of fewer tokens."""
 
+LARGE_LOGIT_CHUNKS = (16_384, 8_192, 4_096, 2_048)
+"""Tokens of a chunk on a card with room for it: fewer and larger products are faster there. Round
+ones, so that the compiler finds the graph of a like card or plan again."""
+
+LOGIT_SHARE_OF_ROOM = 1 / 8
+"""Of the memory that a plan leaves free, for a larger chunk: the allocator's holes take some, and
+another rank may compute on the same card."""
+
 _WHOLE_TOKENS = 64
 """Chunks are multiples of it, so that products of matrices stay quick."""
+
+_LOGIT_COPIES = 2
+"""Of a chunk's logits in fp32, where the error isn't made in their place."""
 
 RECOMPUTE_COST = 4 / 3
 """Time of a step with gradient checkpointing: the forward pass is done twice."""
@@ -121,20 +132,38 @@ def memory_need(
     device: DeviceAbilities = GPU,
 ) -> MemoryNeed:
     """Return what one rank needs, on a device of this kind."""
+    need = _least_need(
+        shape, plan, precision, gradient_checkpointing=gradient_checkpointing, device=device
+    )
+    if device.kind != CUDA:
+        return _with_process(need, shape, plan, device)
+    tokens = plan.micro_batch_sequences * shape.seq_len
+    chunk = _chunk_that_fits(need, shape, device)
+    return replace(need, logits=_logit_bytes(shape, tokens, precision, device, chunk))
+
+
+def _least_need(
+    shape: ModelShape,
+    plan: TrainPlan,
+    precision: Precision,
+    *,
+    gradient_checkpointing: bool,
+    device: DeviceAbilities,
+) -> MemoryNeed:
+    """Return what the device's own arrays take with the smallest chunk of logits."""
     parameters, options = parameter_count(shape), plan.options
     in_bf16 = options.weights == "bf16"
     copies = 2 if in_bf16 or precision != "fp32" else 0
     tokens = plan.micro_batch_sequences * shape.seq_len
-    need = MemoryNeed(
+    return MemoryNeed(
         weights=parameters * ((2 if in_bf16 else 4) + copies),
         gradients=parameters * (2 if in_bf16 else 4),
         optimizer=_optimizer_bytes(shape, options),
         activations=tokens
         * _activation_bytes(shape, plan, precision, device, checkpointing=gradient_checkpointing)
         + _mask_bytes(shape, plan, precision),
-        logits=_logit_bytes(shape, tokens, precision, device),
+        logits=_logit_bytes(shape, tokens, precision, device, logit_chunk_tokens(shape.vocab_size)),
     )
-    return need if device.kind == CUDA else _with_process(need, shape, plan, device)
 
 
 def _with_process(
@@ -169,6 +198,36 @@ def logit_chunk_tokens(vocab_size: int) -> int:
     """Return how many tokens' logits exist at a time, by what LOGIT_CHUNK_BYTES hold in fp32."""
     fitting = LOGIT_CHUNK_BYTES // (4 * vocab_size) // _WHOLE_TOKENS * _WHOLE_TOKENS
     return max(_WHOLE_TOKENS, min(LOGIT_CHUNK_TOKENS, fitting))
+
+
+def logit_chunk_on(
+    device: DeviceAbilities, shape: ModelShape, plan: TrainPlan, options: ResolvedOptions
+) -> int:
+    """Return how many tokens' logits exist at a time on this device: as many as it has room for.
+
+    What else the plan needs comes first. It depends on nothing but the plan and the device, so a
+    run that goes on elsewhere of the same kind computes the same.
+    """
+    need = _least_need(
+        shape,
+        plan,
+        options.precision,
+        gradient_checkpointing=options.gradient_checkpointing,
+        device=device,
+    )
+    return _chunk_that_fits(need, shape, device)
+
+
+def _chunk_that_fits(least: MemoryNeed, shape: ModelShape, device: DeviceAbilities) -> int:
+    """Return the largest chunk that a share of the free memory holds beside the smallest one."""
+    smallest = logit_chunk_tokens(shape.vocab_size)
+    if device.kind != CUDA or not device.memory_bytes:
+        return smallest
+    room = (1 - RESERVED_SHARE) * device.memory_bytes - least.on_device
+    a_token = _LOGIT_COPIES * 4 * shape.vocab_size
+    fitting = smallest + LOGIT_SHARE_OF_ROOM * room / a_token
+    larger = (tokens for tokens in LARGE_LOGIT_CHUNKS if smallest < tokens <= fitting)
+    return next(larger, smallest)
 
 
 def flops_per_token(shape: ModelShape) -> int:
@@ -368,7 +427,7 @@ def _mask_bytes(shape: ModelShape, plan: TrainPlan, precision: Precision) -> int
 
 
 def _logit_bytes(
-    shape: ModelShape, tokens: int, precision: Precision, device: DeviceAbilities
+    shape: ModelShape, tokens: int, precision: Precision, device: DeviceAbilities, at_a_time: int
 ) -> int:
     """Return what the output layer needs: a chunk's logits, and its own gradient.
 
@@ -377,10 +436,9 @@ def _logit_bytes(
     before it lets go of them, and products beside the gradient that they are added to.
     """
     is_mlx = device.engine == MLX
-    at_a_time = logit_chunk_tokens(shape.vocab_size)
     chunk = 4 * min(tokens, at_a_time) * shape.vocab_size
     in_place = device.kind == CPU and precision == "fp32" and not is_mlx
     own = 4 * shape.vocab_size * shape.hidden
     if is_mlx:
         return (3 if tokens > at_a_time else 2) * chunk + 2 * own
-    return (1 if in_place else 2) * chunk + own
+    return (1 if in_place else _LOGIT_COPIES) * chunk + own

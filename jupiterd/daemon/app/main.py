@@ -159,6 +159,7 @@ def run_daemon(options: DaemonOptions) -> None:
     log_to_file(state_dir.logs / DAEMON_LOG)
     reap(state_dir.logs)
     state_dir.empty_spool()
+    state_dir.empty_large_graphs()
     remove_stale(state_dir.scratch)
 
     def stop_with_terminal(node: Node) -> None:

@@ -67,7 +67,7 @@ from jupiterd.errors import (
     from_wire,
 )
 from jupiterd.ids import ArtifactId
-from jupiterd.processes.environment import worker_environment
+from jupiterd.processes.environment import GRAPH_CACHE, worker_environment
 from jupiterd.processes.process import Spawn, Worker, never_warm, start_worker
 from jupiterd.processes.warm_pool import WarmPool
 from jupiterd.protocol.frames import (
@@ -287,6 +287,7 @@ class WorkerRunner:
                 key_hosts=self._key_hosts,
                 rank_variables=self._rank_variables,
             )
+            environment[GRAPH_CACHE] = str(self._state_dir.graphs)
             if tunnels is not None:
                 environment = on_loopback(environment)
             async with (

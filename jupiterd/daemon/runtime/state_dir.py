@@ -16,6 +16,9 @@ from jupiterd.errors import StateDirError
 from jupiterd.locations import CONTROL_SOCKET, CURVES, LOCK, QUESTION_SOCKET, ROUND_TABLE
 from jupiterd.store.layout import bring_up_to_date
 
+MAX_GRAPH_BYTES = 4 << 30
+"""A graph of a model takes some 10 to 100 MB."""
+
 
 class StateDir:
     """An opened and locked state folder; the lock goes with the process."""
@@ -28,6 +31,8 @@ class StateDir:
         self.store = root / "store"
         self.spool = root / "spool"
         self.scratch = root / "scratch"
+        self.graphs = root / "graphs"
+        """What torch's compiler has made for this machine, for workers that come later."""
         self.runs = root / "runs"
         self.logs = root / "logs"
         self.curves = root / CURVES
@@ -58,7 +63,7 @@ class StateDir:
                 state._take_lock()
                 bring_up_to_date(state.root, __version__)
                 state._lock()
-                for folder in (state.store, state.spool, state.scratch, state.runs, state.logs):
+                for folder in state._folders():
                     folder.mkdir(exist_ok=True, mode=0o700)
             except BaseException:
                 state.close()
@@ -81,9 +86,19 @@ class StateDir:
         for left in self.spool.iterdir():
             shutil.rmtree(left, ignore_errors=True)
 
+    def empty_large_graphs(self, most_bytes: int = MAX_GRAPH_BYTES) -> None:
+        """Throw all compiled graphs away where they take more than that: workers make new ones."""
+        files = (path for path in self.graphs.rglob("*") if path.is_file())
+        if sum(path.stat().st_size for path in files) > most_bytes:
+            shutil.rmtree(self.graphs, ignore_errors=True)
+            self.graphs.mkdir(exist_ok=True, mode=0o700)
+
     def close(self) -> None:
         """Give the lock back."""
         os.close(self._lock_fd)
+
+    def _folders(self) -> tuple[Path, ...]:
+        return self.store, self.spool, self.scratch, self.graphs, self.runs, self.logs
 
     def _take_lock(self) -> None:
         try:

@@ -5,8 +5,9 @@ card's data sheet.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -14,9 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from jupiterd.cycle.training.memory import flops_per_token
+from jupiterd.cycle.training.memory import LOGIT_CHUNK_TOKENS, flops_per_token
 from jupiterd.cycle.training.peak_flops import peak_flops_per_s, utilisation
 from jupiterd.cycle.training.plan import ModelShape
+from jupiterd.workers.train.torch.loss_model import LossModel
 from jupiterd.workers.train.torch.torch_model import CausalModel, make_model
 from tests.bench.gpu.gpu_clock import seconds_of
 from tests.bench.gpu.row import Row
@@ -80,11 +82,45 @@ def compared(shape: Shape, shards: Path) -> Iterator[Row]:
     yield replace(own, other=shape.sequences * SEQ_LEN / step_s)
 
 
-def our_rate(model: ModelShape, shards: Path, batch: tuple[int, int, int]) -> tuple[float, str]:
+def graph_rows() -> Iterator[Row]:
+    """Yield the tokens/s of 100m as it is, with other chunks, and compiled in two parts."""
+    shape = SHAPES["100m"]()
+    with tempfile.TemporaryDirectory() as folder:
+        shards = Path(folder) / "shards"
+        write_shards(shards, shape.model)
+        for name, change in GRAPHS.items():
+            rate, note = our_rate(shape.model, shards, (1, shape.sequences, SEQ_LEN), change)
+            yield Row(f"100m, {name}", rate, "tokens/s", note=note)
+
+
+def _with_chunks(loss: LossModel, tokens: int) -> None:
+    loss.chunk_tokens = tokens
+
+
+def _in_two_parts(loss: LossModel) -> None:
+    loss._whole, loss.chunk_tokens = None, LOGIT_CHUNK_TOKENS
+
+
+GRAPHS: dict[str, Callable[[LossModel], None]] = {
+    "as it is": lambda _: None,
+    "body and loss compiled apart, as before": _in_two_parts,
+    "one graph, 8192 tokens at a time": partial(_with_chunks, tokens=8192),
+    "one graph, 16384 tokens at a time": partial(_with_chunks, tokens=16_384),
+    "one graph, all tokens at once": partial(_with_chunks, tokens=64 * SEQ_LEN),
+}
+"""How model and loss are compiled, and how many tokens' logits exist at a time."""
+
+
+def our_rate(
+    model: ModelShape,
+    shards: Path,
+    batch: tuple[int, int, int],
+    change: Callable[[LossModel], None] = lambda _: None,
+) -> tuple[float, str]:
     """Return tokens/s of our loop, with MFU and memory as a note."""
     torch.cuda.reset_peak_memory_stats()
     torch.compiler.reset()  # or the next batch size would be compiled for any size, which is slower
-    step = step_of(ours(model, shards, batch, "cuda"), WARM_STEPS, STEPS)
+    step = step_of(ours(model, shards, batch, "cuda", change), WARM_STEPS, STEPS)
     rate = batch[0] * batch[1] * batch[2] / step.clock_s
     peak = peak_flops_per_s(torch.cuda.get_device_name())
     share = utilisation(rate, flops_per_token(model), peak)

@@ -30,6 +30,7 @@ PARTS = {
     "scoring": Part(scoring.rows, 60),
     "nursery": Part(nursery.rows, 45),
     "loop of GPT-2": Part(partial(loops.rows, "GPT-2"), 240),
+    "graphs of 100m": Part(loops.graph_rows, 240),
     "starts": Part(starts.rows, 200),
     "loop of 350m": Part(partial(loops.rows, "350m"), 240),
     "loop of 1b": Part(partial(loops.rows, "1b"), 240),

@@ -29,6 +29,7 @@ from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.model_config import model_config
 from jupiterd.workers.train.torch.device import peak_of
+from jupiterd.workers.train.torch.loss_model import LossModel
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.train.torch.torch_model import make_model
@@ -68,9 +69,13 @@ def write_shards(folder: Path, shape: ModelShape, sequences: int = 400) -> Path:
 
 
 def ours(
-    shape: ModelShape, shards: Path, batch: tuple[int, int, int], device: str = "cpu"
+    shape: ModelShape,
+    shards: Path,
+    batch: tuple[int, int, int],
+    device: str = "cpu",
+    change: Callable[[LossModel], None] = lambda _: None,
 ) -> Contestant:
-    """Return our loop, as a rank runs it."""
+    """Return our loop, as a rank runs it; `change` makes its loss differ from what is chosen."""
     micro_batches, sequences, _ = batch
     plan = derive(shape, 1).model_copy(
         update={
@@ -80,6 +85,7 @@ def ours(
         }
     )
     engine = TorchEngine(shape, plan, 0, ProcessGroup(0, 1), device)
+    change(engine._scored)
     engine.begin(has_same_weights=True)
     data = RankBatches(ShardSet(shards), "bench", micro_batches * sequences, sequences)
 

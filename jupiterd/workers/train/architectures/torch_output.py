@@ -5,8 +5,10 @@ code does it, so a loss may take its tokens a few at a time. Whether it is a pro
 found out by trying. Doesn't know losses.
 """
 
+import copy
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, cast
 
 import torch
@@ -47,27 +49,15 @@ class TorchOutputStep:
         """Return what the model makes of hidden states: [tokens, width] to [tokens, vocabulary]."""
         if not self._can_be_split():
             return hidden
-        ids = torch.zeros((1, len(hidden)), dtype=torch.long, device=hidden.device)
-        with self._giving(hidden[None]):
-            return self._model(input_ids=ids, use_cache=False).logits[0]
+        return self._head(input_ids=hidden[None], use_cache=False).logits[0]
 
-    @contextmanager
-    def _giving(self, hidden: Tensor) -> Generator[None]:
-        """Let the body return hidden states that are given, without computing anything."""
-        body: Any = self._model.base_model
-
-        def forward(*_some: Any, **_named: Any) -> Any:  # noqa: ANN401 - as the body's own
-            return _BodyOutput(last_hidden_state=hidden)
-
-        own = body.__dict__.get("forward")
-        body.forward = forward
-        try:
-            yield
-        finally:
-            if own is None:
-                del body.forward
-            else:
-                body.forward = own
+    @cached_property
+    def _head(self) -> Any:  # noqa: ANN401 - transformers'
+        """Return the model with a body that returns what it is given, and computes nothing."""
+        head = copy.copy(self._model)
+        head._modules = dict(head._modules)  # noqa: SLF001 - the parts themselves stay shared
+        setattr(head, head.base_model_prefix, _GivenBody())
+        return head
 
     @torch.no_grad()
     def _can_be_split(self) -> bool:
@@ -109,6 +99,13 @@ class TorchOutputStep:
     @property
     def _weight(self) -> Tensor:
         return cast("nn.Linear", self._model.get_output_embeddings()).weight
+
+
+class _GivenBody(nn.Module):
+    """Stands where a body was; what it is given as token ids are hidden states."""
+
+    def forward(self, *given: Tensor, **named: Any) -> Any:  # noqa: ANN401 - as the body's own
+        return _BodyOutput(last_hidden_state=given[0] if given else named["input_ids"])
 
 
 class _BodyOutput(dict[str, Any]):

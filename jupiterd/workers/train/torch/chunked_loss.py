@@ -12,8 +12,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from jupiterd.cycle.training.memory import logit_chunk_tokens
-
 SoftmaxError = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
@@ -35,12 +33,13 @@ class ChunkedCrossEntropy(torch.autograd.Function):
     """The sum of the cross-entropies of all tokens, in nats."""
 
     @staticmethod
-    def forward(
+    def forward(  # noqa: PLR0913, PLR0917 - torch's way to call it
         ctx: Any,  # noqa: ANN401 - torch's
         hidden: Tensor,
         weight: Tensor,
         targets: Tensor,
         compute: torch.dtype,
+        tokens: int,
         error_of: SoftmaxError,
     ) -> Tensor:
         """hidden: [tokens, width]; weight: [vocabulary, width]; targets: int64[tokens]."""
@@ -48,7 +47,6 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), dtype=torch.float32, device=hidden.device)
         of_hidden = torch.empty_like(hidden)
         of_weight: Tensor | None = None
-        tokens = logit_chunk_tokens(len(weight))
         for start in range(0, len(hidden), tokens):
             chunk = slice(start, start + tokens)
             rows = hidden[chunk].to(compute)
@@ -63,15 +61,17 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None, None, None]:  # noqa: ANN401
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         """Multiply what the forward pass found, in its place: a second matrix takes long."""
         (factor,), (of_hidden, of_weight) = grad_outputs, ctx.saved_tensors
-        return of_hidden.mul_(factor), of_weight.mul_(factor), None, None, None
+        return of_hidden.mul_(factor), of_weight.mul_(factor), None, None, None, None
 
 
-def loss_alone(hidden: Tensor, weight: Tensor, targets: Tensor, compute: torch.dtype) -> Tensor:
+def loss_alone(
+    hidden: Tensor, weight: Tensor, targets: Tensor, compute: torch.dtype, tokens: int
+) -> Tensor:
     """Return the sum of the cross-entropies of all tokens, where no gradient is wanted."""
-    matrix, tokens = weight.to(compute), logit_chunk_tokens(len(weight))
+    matrix = weight.to(compute)
     with torch.autocast(hidden.device.type, enabled=False):
         parts = zip(hidden.split(tokens), targets.split(tokens), strict=True)
         logits = (((rows.to(compute) @ matrix.t()).float(), wanted) for rows, wanted in parts)
@@ -91,10 +91,14 @@ def cross_entropy(
     weight: Tensor,
     targets: Tensor,
     compute: torch.dtype,
+    tokens: int,
     error_of: SoftmaxError = softmax_error,
 ) -> Tensor:
-    """Return the sum of the cross-entropies of all tokens; products are computed in `compute`."""
+    """Return the sum of the cross-entropies of all tokens; products are computed in `compute`.
+
+    tokens: how many have logits at a time
+    """
     with torch.autocast(hidden.device.type, enabled=False):
-        found = ChunkedCrossEntropy.apply(hidden, weight, targets, compute, error_of)
+        found = ChunkedCrossEntropy.apply(hidden, weight, targets, compute, tokens, error_of)
     assert isinstance(found, Tensor)  # noqa: S101 - torch doesn't say so
     return found

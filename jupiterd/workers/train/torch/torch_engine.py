@@ -16,15 +16,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
-from torch.utils.checkpoint import checkpoint
 
-from jupiterd.cycle.training.engine_options import ResolvedOptions
-from jupiterd.cycle.training.memory import logit_chunk_tokens, options_on
+from jupiterd.cycle.training.memory import logit_chunk_on, options_on
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
-from jupiterd.workers.train.torch.chunked_loss import cross_entropy, loss_alone, softmax_error
 from jupiterd.workers.train.torch.compute_clock import ComputeClock
 from jupiterd.workers.train.torch.device import abilities, gpus_of, peak_of, platform_of
+from jupiterd.workers.train.torch.gradient_clip import length_of, shorten, shorten_unread
+from jupiterd.workers.train.torch.loss_model import LossModel
 from jupiterd.workers.train.torch.loss_scale import SMALLEST, LossScale
 from jupiterd.workers.train.torch.nccl import GLOO
 from jupiterd.workers.train.torch.process_group import ProcessGroup
@@ -46,79 +44,6 @@ from jupiterd.workers.training_engine import (
     Updating,
 )
 
-_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-CLIP_EPSILON = 1e-6
-"""What torch adds to a gradient's norm before it divides by it."""
-
-
-class LossModel(nn.Module):
-    """A model and its loss as one module, which DistributedDataParallel wraps."""
-
-    def __init__(self, model: nn.Module, options: ResolvedOptions, device: str) -> None:
-        super().__init__()
-        self.model = model
-        self._kind = torch.device(device).type
-        self._compute = _TYPES[options.precision]
-        self._autocast = options.autocast and options.weights == "fp32"
-        called = cast("CausalModel", model)
-        self._hidden = torch.compile(called.hidden) if options.compile else called.hidden
-        self._error_of = torch.compile(softmax_error) if options.compile else softmax_error
-
-    def forward(
-        self,
-        ids: Tensor,
-        targets: Tensor,
-        documents: Tensor | None = None,
-        counted: Tensor | None = None,
-    ) -> Tensor:
-        """Return the sum of the cross-entropies, in nats.
-
-        ids, targets, and the document of each input: [sequences, tokens]; counted: the places of
-        the targets that count, of all sequences one after the other; None: all do
-        """
-        model = cast("CausalModel", self.model)
-        bounds = None if documents is None else model.bounds(documents)
-        with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
-            hidden = self._hidden(ids, bounds).flatten(0, 1)
-        hidden, wanted, weight = _counting(hidden, targets.flatten(), counted)
-        if not model.is_plain:
-            return self._loss_by_parts(hidden, wanted) * weight
-        matrix = model.output_weight
-        return cross_entropy(hidden, matrix, wanted, self._compute, self._error_of) * weight
-
-    @torch.no_grad()
-    def nats(
-        self,
-        ids: Tensor,
-        targets: Tensor,
-        documents: Tensor | None = None,
-        counted: Tensor | None = None,
-    ) -> float:
-        """Return the same sum without compiled kernels."""
-        model = cast("CausalModel", self.model)
-        bounds = None if documents is None else model.bounds(documents)
-        with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
-            hidden = model.hidden(ids, bounds).flatten(0, 1)
-        hidden, wanted, weight = _counting(hidden, targets.flatten(), counted)
-        if not model.is_plain:
-            return float(self._loss_by_parts(hidden, wanted)) * weight
-        return float(loss_alone(hidden, model.output_weight, wanted, self._compute)) * weight
-
-    def _loss_by_parts(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum over parts of the logits, to save memory; each part is computed twice."""
-        model = cast("CausalModel", self.model)
-        tokens = logit_chunk_tokens(len(model.output_weight))
-        parts = zip(hidden.split(tokens), targets.split(tokens), strict=True)
-        losses = [checkpoint(self._loss_of, *part, use_reentrant=False) for part in parts]
-        return torch.stack(cast("list[Tensor]", losses)).sum()
-
-    def _loss_of(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        model = cast("CausalModel", self.model)
-        with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
-            logits = model.logits(hidden)
-        return functional.cross_entropy(logits.float(), targets, reduction="sum")
-
 
 class TorchEngine:
     """One rank on torch."""
@@ -129,7 +54,8 @@ class TorchEngine:
         self.updating: Updating = nullcontext
         self._plan = plan
         self._group = group
-        self.options = options_on(abilities(device), shape, plan)
+        found = abilities(device)
+        self.options = options_on(found, shape, plan)
         self._model = make_model(shape, plan.seed, end_token, self.options)
         nn.Module.to(self._model, device)
         if device == "cpu" and group.world_size == 1 and not self.options.compile:
@@ -142,7 +68,10 @@ class TorchEngine:
         self._optimizer = TorchOptimizer(self._parameters, plan)
         self._scale = LossScale()
         self._copy_stream: torch.cuda.Stream | None = None
-        self._scored = LossModel(self._model, self.options, device)
+        self._length = length_of
+        self._leaves_out_on_device = self._optimizer.can_leave_out and bool(gpus_of(device))
+        chunk, is_shared = logit_chunk_on(found, shape, plan, self.options), group.world_size > 1
+        self._scored = LossModel(self._model, self.options, device, chunk, is_shared=is_shared)
         self._loss: nn.Module = self._scored
         self.device = device
         self.platform, self.gpus = platform_of(device), gpus_of(device)
@@ -245,10 +174,10 @@ class TorchEngine:
         self, micro_batches: Sequence[MicroBatch], learning_rate: float
     ) -> tuple[float, float]:
         """Take one optimizer step; return this rank's part of the loss, and the gradient's norm."""
-        share = self.sum_gradients(micro_batches)
-        norm = self.take_step(learning_rate)
+        self._clock.start()
+        found = self._update(self._accumulate(micro_batches), learning_rate)
         self.computed_s = self._clock.computed_s()
-        return share, norm
+        return found
 
     def sum_gradients(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> float:
         """Leave the sum of all ranks' gradients in the parameters; return our part of the loss."""
@@ -257,18 +186,7 @@ class TorchEngine:
 
     def take_step(self, learning_rate: float) -> float:
         """Update the weights by the gradients in the parameters; return the gradients' norm."""
-        norm = self._length() / self._scale.factor
-        if math.isfinite(norm):
-            self._shorten(norm)
-            with self.updating():
-                self._optimizer.step(learning_rate)
-                self._scale.step_taken()
-        elif self._scale.is_on and self._scale.factor > SMALLEST:
-            with self.updating():
-                self._scale.step_left_out()
-            norm = 0.0
-        self._forget_gradients()
-        return norm if math.isfinite(norm) else math.nan
+        return self._update(torch.zeros(()), learning_rate)[1]
 
     def take_gradients(self) -> Gradients:
         """Remove and return the gradients in the parameters."""
@@ -341,41 +259,48 @@ class TorchEngine:
         return self._ids(batch.inputs), self._ids(batch.targets), documents, counted
 
     def _ids(self, numbers: NDArray[np.int64]) -> Tensor:
-        return torch.from_numpy(numbers).to(self.device, non_blocking=True)
+        """Return numbers on the device; a GPU fetches them from memory that isn't moved."""
+        ours = torch.from_numpy(numbers)
+        return (ours.pin_memory() if self.gpus else ours).to(self.device, non_blocking=True)
 
-    def _length(self) -> float:
-        """Return the L2 norm of all gradients together, as they lie.
+    def _update(self, loss: Tensor, learning_rate: float) -> tuple[float, float]:
+        """Update the weights; return the loss and the gradients' norm, read from the device once.
 
-        Measured row by row, and the rows in float64: torch adds up half a million squares in one go
-        with an error of a ten-thousandth, and then every step is clipped a little differently than
-        on MLX.
+        Where the device itself can leave a step out, they are read after all work was handed to it.
         """
-        rows = [
-            torch.linalg.vector_norm(parameter.grad, dim=-1, dtype=torch.float32).flatten()
-            for parameter in self._parameters.values()
-            if parameter.grad is not None
-        ]
-        return float(torch.linalg.vector_norm(torch.cat(rows).to("cpu", torch.float64)))
+        gradients = [p.grad for p in self._parameters.values() if p.grad is not None]
+        length = self._length(gradients)
+        if self._leaves_out_on_device and not self._scale.is_on:
+            left_out = shorten_unread(gradients, length, self._plan.clip_norm)
+            with self.updating():
+                self._optimizer.step(learning_rate, left_out)
+            share, norm = _read(loss, length)
+        else:
+            share, norm = _read(loss, length)
+            norm = self._update_by(norm / self._scale.factor, gradients, learning_rate)
+        self._forget_gradients()
+        return share, norm if math.isfinite(norm) else math.nan
 
-    def _shorten(self, norm: float) -> None:
-        """Take the loss's factor out of the gradients, and shorten them where they are too long."""
-        limit = min(1.0, self._plan.clip_norm / (norm + CLIP_EPSILON))
-        if (factor := limit / self._scale.factor) != 1.0:
-            found = [p.grad for p in self._parameters.values() if p.grad is not None]
-            torch._foreach_mul_(found, factor)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    def _update_by(self, norm: float, gradients: list[Tensor], learning_rate: float) -> float:
+        """Update the weights if the norm is a number; return it, 0 where fp16 left the step out."""
+        if math.isfinite(norm):
+            shorten(gradients, norm, self._scale.factor, self._plan.clip_norm)
+            with self.updating():
+                self._optimizer.step(learning_rate)
+                self._scale.step_taken()
+        elif self._scale.is_on and self._scale.factor > SMALLEST:
+            with self.updating():
+                self._scale.step_left_out()
+            return 0.0
+        return norm
 
 
-def _counting(
-    hidden: Tensor, targets: Tensor, counted: Tensor | None
-) -> tuple[Tensor, Tensor, float]:
-    """Return the rows that count, and what their loss counts: nothing where none does.
-
-    One row is computed even then: every rank's gradients are waited for.
-    """
-    if counted is None:
-        return hidden, targets, 1.0
-    rows = counted if len(counted) else counted.new_zeros(1)
-    return hidden[rows], targets[rows], float(len(counted) > 0)
+def _read(loss: Tensor, norm: Tensor) -> tuple[float, float]:
+    """Return both as numbers: where they lie on a GPU, waiting for it once."""
+    if not norm.is_cuda:
+        return float(loss), float(norm)
+    first, second = torch.stack((loss.to(norm), norm)).tolist()
+    return first, second
 
 
 def _forget_gradient(parameter: nn.Parameter, *, is_shared: bool) -> None:

@@ -25,6 +25,7 @@ from jupiterd.workers.train.torch.attention import (
     TorchAttention,
     own_documents_mask,
 )
+from jupiterd.workers.train.torch.causal_mask import leave_out_causal_masks
 from jupiterd.workers.train.torch.qwen3 import Qwen3, can_train
 
 _HUGGING_FACE_NAMES = {"sdpa": "sdpa", "flash": "flash_attention_2"}
@@ -183,6 +184,7 @@ def _empty_model(config: PreTrainedConfig, options: ResolvedOptions | None) -> n
 
 
 def _of_transformers(config: PreTrainedConfig, attention: str, *, checkpointing: bool) -> Any:  # noqa: ANN401
+    leave_out_causal_masks()
     make: Any = AutoModelForCausalLM.from_config
     fields = {"dtype": torch.float32, "trust_remote_code": False}
     try:

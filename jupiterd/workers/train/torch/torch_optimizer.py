@@ -47,10 +47,20 @@ class TorchOptimizer:
         self.steps = 0
         """How many have been taken."""
 
-    def step(self, rate: float) -> None:
-        """Take one step along the gradients."""
+    @property
+    def can_leave_out(self) -> bool:
+        """Say whether the device can leave a step out before anybody has read why."""
+        return self._fused is not None and not self._own
+
+    def step(self, rate: float, left_out: Tensor | None = None) -> None:
+        """Take one step along the gradients.
+
+        left_out: float32[], 1 where the step is to change nothing; only where `can_leave_out`
+        """
         self.steps += 1
         if self._fused is not None:
+            # What torch's own GradScaler sets: the fused kernel reads it on the device.
+            self._fused.__dict__["found_inf"] = left_out
             for settings in self._fused.param_groups:
                 settings["lr"] = rate
             self._fused.step()

@@ -10,6 +10,7 @@ from jupiterd.cycle.training.architectures import matrix_parameters, parameter_c
 from jupiterd.cycle.training.engine_options import DeviceAbilities, EngineOptions
 from jupiterd.cycle.training.memory import (
     flops_per_token,
+    logit_chunk_on,
     logit_chunk_tokens,
     memory_need,
     needs_on,
@@ -92,6 +93,46 @@ def test_logits_don_t_grow_with_the_batch():
         for p in (derive(shape, 1), large)
     ]
     assert needs[0] == needs[1] < 0.5 * GB
+
+
+@pytest.mark.parametrize(
+    ("size", "sequences", "memory_gb", "tokens"),
+    [
+        ("100m", 64, 80, 8_192),
+        ("350m", 16, 80, 16_384),
+        ("1b", 8, 80, 16_384),
+        ("100m", 8, 24, 4_096),
+        ("100m", 8, 8, 2_048),
+        ("100m", 8, 4, 1_024),
+        ("25m", 8, 4, 1_024),
+    ],
+)
+def test_a_card_with_room_takes_the_logits_of_more_tokens_at_a_time(
+    size: str, sequences: int, memory_gb: int, tokens: int
+):
+    shape = PRESETS[size]
+    asked = plan(shape).model_copy(update={"micro_batch_sequences": sequences})
+    options = options_on(gpu(memory_gb), shape, asked)
+    assert logit_chunk_on(gpu(memory_gb), shape, asked, options) == tokens
+    assert logit_chunk_on(gpu(0), shape, asked, options) == 1024, "of an unknown size"
+    assert logit_chunk_on(mac(memory_gb), shape, asked, options) == 1024
+    cpu = DeviceAbilities("torch", "cpu", memory_gb * GB)
+    assert logit_chunk_on(cpu, shape, asked, options) == 1024
+
+
+@pytest.mark.parametrize("size", sorted(PRESETS))
+@pytest.mark.parametrize("memory_gb", [4, 8, 16, 24, 48, 80, 141])
+def test_larger_chunks_of_logits_are_planned_for_and_cost_no_plan_its_room(
+    size: str, memory_gb: int
+):
+    shape, device = PRESETS[size], gpu(memory_gb)
+    for checkpointing in (False, True):
+        needs = [
+            memory_need(shape, plan(shape), "bf16", gradient_checkpointing=checkpointing, device=d)
+            for d in (gpu(0), device)
+        ]
+        assert needs[0].logits <= needs[1].logits
+        assert needs[1].fits(device) == needs[0].fits(device)
 
 
 @pytest.mark.parametrize("vocab", [257, 32_768, 65_536])
@@ -205,7 +246,11 @@ def test_every_plan_that_is_given_fits(size: str, memory_gb: int):
     except TooLargeForDeviceError:
         return
     again = memory_need(
-        PRESETS[size], fit.plan, "bf16", gradient_checkpointing=fit.gradient_checkpointing
+        PRESETS[size],
+        fit.plan,
+        "bf16",
+        gradient_checkpointing=fit.gradient_checkpointing,
+        device=gpu(memory_gb),
     )
     assert again == fit.need
     assert again.total <= memory_gb * GB * (1 - RESERVED_SHARE)
@@ -229,7 +274,11 @@ def test_what_a_rank_needs_is_told_for_each_micro_batch_as_it_computes_there():
         smaller = asked.model_copy(update={"micro_batch_sequences": size})
         checkpointing = options.gradient_checkpointing
         expected = memory_need(
-            shape, smaller, options.precision, gradient_checkpointing=checkpointing
+            shape,
+            smaller,
+            options.precision,
+            gradient_checkpointing=checkpointing,
+            device=device,
         )
         assert needed == expected.total
 

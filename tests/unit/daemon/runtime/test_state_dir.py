@@ -249,3 +249,15 @@ def test_what_a_killed_daemon_left_half_done_is_thrown_away(tmp_path: Path) -> N
     assert list(state.spool.iterdir()) == []
     assert (state.store / "kept").exists()
     state.close()
+
+
+def test_compiled_graphs_are_kept_until_they_are_too_many(tmp_path: Path) -> None:
+    state = StateDir.open(tmp_path / "state")
+    graph = state.graphs / "fxgraph" / "one"
+    graph.parent.mkdir()
+    graph.write_bytes(bytes(100))
+    state.empty_large_graphs(most_bytes=100)
+    assert graph.exists()
+    state.empty_large_graphs(most_bytes=99)
+    assert list(state.graphs.iterdir()) == []
+    state.close()

@@ -8,8 +8,7 @@ from torch.nn import functional
 from transformers import AutoConfig
 
 from jupiterd.cycle.training.plan import shape_of_config
-from jupiterd.workers.train.torch import torch_engine
-from jupiterd.workers.train.torch.torch_engine import LossModel
+from jupiterd.workers.train.torch.loss_model import LossModel
 from jupiterd.workers.train.torch.torch_model import CausalModel, make_model
 from tests.support.workers.tiny_engine import tiny_engine, tiny_plan
 from tests.support.workers.tiny_run import SEQ_LEN, VOCAB, tiny_shape
@@ -24,8 +23,8 @@ MORE_THAN_A_PRODUCT = {
 """Scaled, capped, scaled, and with a bias."""
 
 
-def few(_vocab_size: int) -> int:
-    return 5
+FEW = 5
+"""Tokens whose logits exist at a time."""
 
 
 def model_of(kind: str, **changes: Any) -> CausalModel:
@@ -72,10 +71,7 @@ def test_any_other_output_step_is_the_models_own(kind: str):
 
 
 @pytest.mark.parametrize("kind", sorted(MORE_THAN_A_PRODUCT))
-def test_its_loss_by_parts_has_the_gradients_of_the_whole(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(torch_engine, "logit_chunk_tokens", few)
+def test_its_loss_by_parts_has_the_gradients_of_the_whole(kind: str):
     # The weights are large, so sums taken in another order would differ in 32 bits.
     model = cast("Any", model_of(kind, **MORE_THAN_A_PRODUCT[kind])).double()
     ids, targets = torch.randint(0, VOCAB, (2, 2, SEQ_LEN))
@@ -85,7 +81,7 @@ def test_its_loss_by_parts_has_the_gradients_of_the_whole(
     loss.backward()
     expected = {name: p.grad.clone() for name, p in model.named_parameters()}
     model.zero_grad()
-    found = LossModel(model, tiny_engine(tiny_plan()).options, "cpu")(ids, targets)
+    found = LossModel(model, tiny_engine(tiny_plan()).options, "cpu", FEW)(ids, targets)
     found.backward()
     torch.testing.assert_close(found, loss.float())
     for name, parameter in model.named_parameters():

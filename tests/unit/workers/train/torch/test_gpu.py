@@ -3,14 +3,16 @@
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from jupiterd.errors import NcclFailedError
 from jupiterd.workers.train.torch.nccl import meet_over_nccl
 from jupiterd.workers.train.torch.process_group import ProcessGroup
+from jupiterd.workers.training_engine import MicroBatch
 from tests.support.workers.tiny_engine import tiny_engine, tiny_plan, train
-from tests.support.workers.tiny_run import make_inputs, tiny_shape
+from tests.support.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape
 from tests.unit.workers.train.torch.test_nccl import meeting
 from tests.unit.workers.train.torch.test_rank_store import in_process
 
@@ -57,6 +59,18 @@ def test_fp16_with_its_scaler_learns_as_fp32_does(shards: Path, optimizer: str):
 def test_flash_attention_is_torchs_attention(shards: Path):
     ours = losses(shards, attention="flash", compile="off")
     assert largest_difference(ours, losses(shards, attention="sdpa", compile="off")) < 0.05
+
+
+def test_micro_batches_never_wait_for_the_device():
+    engine = tiny_engine(tiny_plan(WIDE, compile="off"), WIDE, "cuda")
+    ids = np.ones((2, SEQ_LEN), dtype=np.int64)
+    batches = [MicroBatch(ids, ids)] * 3
+    engine.step(batches, 1e-3)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        engine._accumulate(batches)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
 
 
 @pytest.mark.timeout(300)

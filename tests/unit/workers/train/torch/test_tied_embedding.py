@@ -6,7 +6,7 @@ from torch import Tensor
 from transformers import AutoConfig
 
 from jupiterd.cycle.training.plan import shape_of_config
-from jupiterd.workers.train.torch.torch_engine import LossModel
+from jupiterd.workers.train.torch.loss_model import LossModel
 from jupiterd.workers.train.torch.torch_model import learn_used_rows, make_model, named_parameters
 from tests.support.workers.tiny_engine import tiny_engine, tiny_plan
 from tests.support.workers.tiny_run import SEQ_LEN, VOCAB, tiny_shape

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from jupiterd.cycle.training.architectures import parameter_count
@@ -21,7 +22,7 @@ from jupiterd.workers.train.checkpoints.checkpoint import (
     load_weights,
 )
 from jupiterd.workers.train.checkpoints.tensor_file import save_tensors
-from jupiterd.workers.train.torch import chunked_loss, torch_rank
+from jupiterd.workers.train.torch import torch_rank
 from jupiterd.workers.train.torch.chunked_loss import cross_entropy
 from jupiterd.workers.train.torch.loss_scale import FIRST
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
@@ -69,15 +70,14 @@ def test_our_qwen3_computes_what_transformers_computes():
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 40, 1000])
-def test_the_chunked_loss_is_the_plain_one(chunk: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(chunked_loss, "logit_chunk_tokens", lambda _: chunk)
+def test_the_chunked_loss_is_the_plain_one(chunk: int):
     torch.manual_seed(0)
     hidden = torch.randn(40, 8, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(30, 8, dtype=torch.float64, requires_grad=True)
     targets = torch.randint(0, 30, (40,))
     plain = functional.cross_entropy(hidden @ weight.t(), targets, reduction="sum")
     wanted = torch.autograd.grad(plain * 3, (hidden, weight))
-    ours = cross_entropy(hidden, weight, targets, torch.float64)
+    ours = cross_entropy(hidden, weight, targets, torch.float64, chunk)
     found = torch.autograd.grad(ours * 3, (hidden, weight))
     assert float(ours.detach()) == pytest.approx(float(plain.detach()), rel=1e-6)
     for one, other in zip(found, wanted, strict=True):
@@ -162,14 +162,55 @@ def test_a_gradient_that_overflows_fp16_leaves_the_step_out_and_lowers_the_facto
     assert engine.moments()[LOSS_SCALE].tolist() == [FIRST, 1.0, 1.0]
 
 
-def test_a_gradient_that_is_no_number_changes_no_weight(shards: Path):
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_gradient_that_is_no_number_changes_no_weight(*, on_device: bool):
     engine = tiny_engine()
+    engine._leaves_out_on_device = on_device
     before = engine.weights()
     batch = np.zeros((2, SEQ_LEN), dtype=np.int64)
-    engine._length = lambda: float("nan")
+    engine._length = lambda _: torch.tensor(float("nan"), dtype=torch.float64)
     _, norm = engine.step([MicroBatch(batch, batch)], 1e-2)
     assert np.isnan(norm)
     assert all(np.array_equal(values, before[n]) for n, values in engine.weights().items())
+
+
+def test_a_norm_that_stays_on_the_device_shortens_gradients_as_one_that_was_read(shards: Path):
+    read, unread = (tiny_engine(tiny_plan(clip_norm=0.05)) for _ in range(2))
+    unread._leaves_out_on_device = True
+    assert unread._optimizer.can_leave_out
+    assert train(unread, shards, steps=10) == train(read, shards, steps=10)
+    for name, values in read.weights().items():
+        assert np.array_equal(unread.weights()[name], values), name
+
+
+@pytest.mark.parametrize("options", [{"optimizer": "muon"}, {"weights": "bf16"}], ids=str)
+def test_only_torchs_fused_update_can_leave_a_step_out_by_itself(options: dict[str, str]):
+    assert not tiny_engine(tiny_plan(**options))._optimizer.can_leave_out
+
+
+class ReadNumbers(TorchDispatchMode):
+    """Counts how often a number is read from a tensor: on a GPU the host waits for it each time."""
+
+    count = 0
+
+    def __torch_dispatch__(
+        self, func: Any, _types: Any, args: Any = (), kwargs: Any = None
+    ) -> object:
+        self.count += func is torch.ops.aten._local_scalar_dense.default
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("micro_batches", [1, 3])
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_step_reads_the_loss_and_the_norm_and_nothing_else(
+    micro_batches: int, *, on_device: bool
+):
+    engine = tiny_engine()
+    engine._leaves_out_on_device = on_device
+    ids = np.ones((2, SEQ_LEN), dtype=np.int64)
+    with ReadNumbers() as reads:
+        engine.step([MicroBatch(ids, ids)] * micro_batches, 1e-2)
+    assert reads.count == 2
 
 
 @pytest.mark.parametrize(

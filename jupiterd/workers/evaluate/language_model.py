@@ -86,11 +86,18 @@ class LanguageModel(TextScorer):
         return BatchSize(tokens if batch_windows >= USUAL_WINDOWS else batch_windows, tokens)
 
     def results(
-        self, batches: Sequence[list[Window]], score: Callable[[list[Window]], list[float]]
+        self,
+        batches: Sequence[list[Window]],
+        score: Callable[[list[Window]], list[float]],
+        batch_windows: int,
     ) -> Iterator[list[float]]:
-        """Yield what `score` returns of each batch, in their order; on a CPU several at a time."""
+        """Yield what `score` returns of each batch, in their order; on a CPU several at a time.
+
+        Fewer than usual where memory ran out: a single long window may be larger than a batch.
+        """
+        most = share_of(self._at_a_time(batches), batch_windows)
         with full_precision():
-            yield from side_by_side(score, batches, self._at_a_time(batches))
+            yield from side_by_side(score, batches, most)
 
     def row_nats(self, inputs: Tokens, targets: Tokens) -> list[float]:
         """Return the nats of each row; both are [rows, length], a target of -1 is unscored."""

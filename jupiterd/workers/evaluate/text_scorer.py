@@ -113,7 +113,9 @@ class TextScorer(ABC):
         ]
         nats: dict[Window, float] = {}
         batches = list(batches_of(windows, self.batch_size(batch_windows)))
-        results = self.results(batches, lambda batch: self._window_nats(batch, streams))
+        results = self.results(
+            batches, lambda batch: self._window_nats(batch, streams), batch_windows
+        )
         for batch, found in zip(batches, results, strict=True):
             nats |= zip(batch, found, strict=True)
             on_progress(len(nats) * len(streams) // len(windows))
@@ -128,7 +130,10 @@ class TextScorer(ABC):
         return BatchSize(batch_windows, share_of(MOST_BATCH_TOKENS, batch_windows))
 
     def results(
-        self, batches: Sequence[list[Window]], score: Callable[[list[Window]], list[float]]
+        self,
+        batches: Sequence[list[Window]],
+        score: Callable[[list[Window]], list[float]],
+        batch_windows: int,  # noqa: ARG002 - for those that compute several at a time
     ) -> Iterator[list[float]]:
         """Yield what `score` returns of each batch, in their order."""
         return map(score, batches)

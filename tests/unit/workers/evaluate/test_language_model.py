@@ -101,6 +101,21 @@ def test_how_windows_are_batched_plays_no_part(model):
     assert nats(model, texts, 1) == pytest.approx(nats(model, texts, 16), rel=1e-5)
 
 
+@pytest.mark.parametrize(("batch_windows", "at_a_time"), [(16, 8), (8, 8), (2, 2), (1, 1)])
+def test_where_memory_ran_out_fewer_batches_are_computed_at_a_time(
+    model, monkeypatch, batch_windows, at_a_time
+):
+    asked = []
+    module = "jupiterd.workers.evaluate.language_model"
+    monkeypatch.setattr(f"{module}.torch.get_num_threads", lambda: 8)
+    monkeypatch.setattr(
+        f"{module}.side_by_side",
+        lambda work, batches, most: asked.append(most) or map(work, batches),
+    )
+    nats(model, TRAINING, batch_windows)
+    assert asked == [at_a_time]
+
+
 def test_another_architecture_is_scored_by_its_own_logits(model, monkeypatch):
     texts = [function(3)]
     expected = nats(model, texts)

@@ -1,6 +1,7 @@
 """Which devices the ranks of this machine compute on, without importing torch.
 
-Owns counting the CUDA devices that torch can use. Doesn't know their names or memory (`nvidia`).
+Owns counting the CUDA devices that torch can use, and leaving GPUs out of what a machine says of
+itself where its owner wants the CPU alone. Doesn't know their names or memory (`nvidia`).
 """
 
 import os
@@ -11,10 +12,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from jupiterd.cluster.planning.rank_placement import CUDA, training_devices
+from jupiterd.cluster.planning.engines import MLX
+from jupiterd.cluster.planning.rank_placement import CPU, CUDA, training_devices
 from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.errors import InvalidSettingError
 
+METAL: Final = "metal"
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 _BUILT_FOR = re.compile(r"^cuda\b[^=\n]*=\s*['\"]([\d.]+)['\"]", re.MULTILINE)
 
@@ -75,6 +78,9 @@ def _is_built_for_cuda(folder: Path | None) -> bool:
 def with_devices(hardware: Hardware, wanted: Sequence[str]) -> Hardware:
     """Return the machine with the devices that its ranks compute on.
 
+    Where people want the CPU alone, it has no GPU, and no engine that computes on one: whoever
+    plans, counts or shows what members have takes it for a machine without.
+
     Raises:
         InvalidSettingError: a device is wanted that isn't there.
     """
@@ -84,4 +90,12 @@ def with_devices(hardware: Hardware, wanted: Sequence[str]) -> Hardware:
     except ValueError as error:
         hint = "nvidia-smi -L shows them; --devices cpu trains on the CPU"
         raise InvalidSettingError(f"devices: {error}", hint) from error
-    return replace(hardware, devices=devices)
+    known = replace(hardware, devices=devices)
+    return _without_gpus(known) if wanted and {*devices} == {CPU} else known
+
+
+def _without_gpus(hardware: Hardware) -> Hardware:
+    engines = hardware.engines
+    if any(gpu.kind == METAL for gpu in hardware.gpus):
+        engines = tuple(engine for engine in engines if engine != MLX)
+    return replace(hardware, gpus=(), engines=engines)

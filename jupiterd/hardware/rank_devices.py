@@ -6,16 +6,13 @@ Owns the mapping from a rank's device to the GPU behind it. Doesn't know what ra
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from jupiterd import memory_limits
 from jupiterd.cluster.planning.engines import MLX
 from jupiterd.cluster.planning.rank_placement import CPU, CUDA, device_of
 from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.hardware import nvidia
-from jupiterd.hardware.cuda import visible_gpus
-
-METAL: Final = "metal"
+from jupiterd.hardware.cuda import METAL, visible_gpus
 
 FreeBytes = Callable[[str], int]
 """UUID -> free bytes; 0 where nobody knows."""

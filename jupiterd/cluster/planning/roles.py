@@ -68,7 +68,7 @@ class Candidate:
 
 def estimated_speed(hardware: Hardware) -> float:
     """Return how fast a machine may be, in CPU cores."""
-    return hardware.cores + sum(_gpu_speed(gpu, hardware.engines) for gpu in hardware.gpus)
+    return hardware.cores + sum(_gpu_speed(gpu, hardware.engines) for gpu in hardware.working_gpus)
 
 
 def assign(

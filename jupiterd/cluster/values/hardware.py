@@ -61,6 +61,16 @@ class Hardware:
     """What all programs of one running machine say, and no other's do; empty: nobody knows."""
 
     @property
+    def working_gpus(self) -> tuple[Gpu, ...]:
+        """Return the accelerators that work is computed on.
+
+        A CUDA device isn't one where all ranks are on the CPU: torch can't use it, or the owner of
+        an older member's machine doesn't want it to.
+        """
+        is_on_cpu = bool(self.devices) and not any(map(_is_of_cuda, self.devices))
+        return tuple(gpu for gpu in self.gpus if not (is_on_cpu and _is_of_cuda(gpu.kind)))
+
+    @property
     def program(self) -> str:
         """Return the version of Jupiter that runs there; empty where it wasn't told."""
         return dict(self.versions).get("jupiterd", "")
@@ -96,6 +106,10 @@ class Hardware:
             versions=_versions(plain.get("versions")),
             host=str(plain.get("host", ""))[:MAX_HOST_CHARACTERS],
         )
+
+
+def _is_of_cuda(name: str) -> bool:
+    return name.startswith("cuda")
 
 
 def _versions(document: object) -> tuple[tuple[str, str], ...]:

@@ -50,5 +50,5 @@ def _flops_per_s(engine: str, machine: Hardware) -> float:
         return machine.cores * CORE_FLOPS_PER_S
     if device.kind != CUDA:
         return APPLE_FLOPS_PER_S
-    gpus = [peak_flops_per_s(gpu.name) or 0.0 for gpu in machine.gpus if gpu.kind == CUDA]
+    gpus = [peak_flops_per_s(gpu.name) or 0.0 for gpu in machine.working_gpus if gpu.kind == CUDA]
     return USED_OF_PEAK * sum(gpus)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from jupiterd.cluster.planning.engines import TORCH
 from jupiterd.cluster.planning.rank_placement import CUDA
 from jupiterd.cycle.training.memory import checkpoint_bytes, needs_on
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
@@ -167,8 +166,6 @@ class GangPreflight:
         (micro_batch,) = self._memory.of((node,))
         if machine is None:
             return []
-        if engine == TORCH and not any(name.startswith(CUDA) for name in machine.devices):
-            machine = replace(machine, gpus=())
         device = device_of(engine, machine)
         times = 1 if device.kind == CUDA else sharing
         needs = needs_on(device, self._trained_round.shape, self._trained_round.plan, micro_batch)

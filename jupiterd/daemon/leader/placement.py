@@ -50,7 +50,7 @@ class Placement:
     def slow_workers(self) -> frozenset[NodeId]:
         """Return those without a GPU, where others have one: none of them trains by itself."""
         fit, hardware_of = self.fit_workers(), self.machines.hardware_of
-        fast = {node for node in fit if (found := hardware_of(node)) and found.gpus}
+        fast = {node for node in fit if (found := hardware_of(node)) and found.working_gpus}
         return frozenset(fit) - fast if fast else frozenset()
 
     def check_not_drained(

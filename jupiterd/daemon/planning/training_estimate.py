@@ -202,7 +202,7 @@ def device_of(engine: str, machine: Hardware) -> "DeviceAbilities":
     from jupiterd.cycle.training.engine_options import DeviceAbilities
 
     kind = "metal" if engine == MLX else "cuda"
-    gpus = [gpu for gpu in machine.gpus if gpu.kind == kind]
+    gpus = [gpu for gpu in machine.working_gpus if gpu.kind == kind]
     if not gpus:
         return DeviceAbilities(engine, "cpu", machine.ram_bytes, can_compile=True)
     smallest = min(gpus, key=lambda gpu: gpu.memory_bytes)

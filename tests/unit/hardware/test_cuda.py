@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.planning.roles import estimated_speed
 from jupiterd.cluster.values.hardware import Gpu, Hardware
+from jupiterd.daemon.planning.training_estimate import device_of
 from jupiterd.errors import InvalidSettingError
 from jupiterd.hardware import cuda
 from jupiterd.hardware.cuda import usable_cuda_devices, with_devices
@@ -49,6 +52,34 @@ def test_torch_is_not_imported_to_find_out() -> None:
     code += "; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]
+
+
+@pytest.mark.parametrize("wanted", [("cpu",), ("cpu", "cpu")])
+def test_where_the_owner_wants_the_cpu_alone_no_gpu_is_told(
+    torch: Path, monkeypatch: pytest.MonkeyPatch, wanted: tuple[str, ...]
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(cuda, "_folder", lambda: torch)
+    found = with_devices(replace(MACHINE, engines=("torch",)), wanted)
+    assert (found.gpus, found.devices, found.engines) == ((), wanted, ("torch",))
+    assert estimated_speed(found) == MACHINE.cores, "nobody plans with what isn't offered"
+    assert device_of("torch", found).kind == "cpu"
+    assert with_devices(MACHINE, ("cpu", "0")).gpus == (GPU, GPU), "one of them is offered"
+
+
+def test_a_mac_whose_owner_wants_the_cpu_alone_has_no_mlx() -> None:
+    chip = Gpu("Apple M4", "X-0", 16 << 30, "metal")
+    mac = Hardware("Darwin", "arm64", "Apple M4", 10, 16 << 30, (chip,), ("torch", "mlx"))
+    found = with_devices(mac, ("cpu",))
+    assert (found.gpus, found.engines) == ((), ("torch",)), "MLX computes on the GPU there"
+    assert with_devices(mac, ()).gpus == (chip,)
+
+
+def test_a_gpu_that_torch_cant_use_counts_for_nothing() -> None:
+    idle = replace(MACHINE, engines=("torch",), devices=("cpu",))
+    assert estimated_speed(idle) == idle.cores
+    assert device_of("torch", idle).kind == "cpu"
+    assert device_of("torch", replace(idle, devices=("cuda:0",))).kind == "cuda"
 
 
 def test_a_device_that_is_not_there_is_refused_with_its_setting(

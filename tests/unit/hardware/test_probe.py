@@ -42,6 +42,13 @@ def test_a_mac_is_asked_in_the_way_of_macs(monkeypatch: pytest.MonkeyPatch) -> N
     assert (found.cpu, found.gpus, found.on_mains) == ("Apple M4", (gpu,), False)
 
 
+def test_with_devices_cpu_the_driver_s_gpu_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Gpu("NVIDIA H100", "GPU-1", 80 << 30, "cuda")
+    monkeypatch.setattr(module, "probe_nvidia", lambda: (gpu,))
+    assert probe(("cpu",)).gpus == ()
+    assert gpu in probe().gpus
+
+
 def test_what_is_installed_is_told_and_nothing_else() -> None:
     found = installed_versions()
     assert found["jupiterd"] == __version__

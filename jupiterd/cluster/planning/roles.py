@@ -52,7 +52,7 @@ ALONE = (Role.HYBRID, "the only node that can work just now")
 
 ALONGSIDE_PIN = {
     Role.HYBRID: (Role.HYBRID, "two nodes share everything"),
-    Role.GENERATOR: (Role.TRAINER, "the other node is pinned as generator, so this one trains"),
+    Role.GENERATOR: (Role.TRAINER, "the other node generates, so this one trains"),
     Role.TRAINER: (Role.HYBRID, "it generates beside a pinned trainer, and trains with it"),
 }
 """What one of two does beside the other, by what that one does."""
@@ -76,12 +76,15 @@ def assign(
     pins: Mapping[NodeId, str] | None = None,
     written: Mapping[NodeId, str] | None = None,
     program: str = "",
+    let_go: Mapping[NodeId, str] | None = None,
 ) -> dict[NodeId, tuple[Role, str]]:
     """Return each node's role and the reason for it, the same for the same nodes in any order.
 
     `pins` are the roles that people want, empty where they left one to the leader by command;
     `written` those in a file, for nodes about which nobody gave a command. The others take on what
     those leave undone. `program` is the leader's version: whoever isn't alike has no role.
+    `let_go` are those that a gang trains faster without, and why: these generate, where others can
+    train.
     """
     commanded = pins or {}
     apart = {
@@ -102,9 +105,10 @@ def assign(
     }
     free = [candidate for candidate in found if candidate.node not in wanted]
     idle = {c.node: (Role.IDLE, MISSING_ENGINE) for c in free if not c.hardware.engines}
-    return (
-        apart | assigned | idle | _assign_freely([c for c in found if c.hardware.engines], wanted)
-    )
+    able = [candidate for candidate in found if candidate.hardware.engines]
+    slow = _slow(able, wanted, let_go or {})
+    roles = _assign_freely(able, wanted | dict.fromkeys(slow, Role.GENERATOR))
+    return apart | assigned | idle | roles | slow
 
 
 def drained(pins: Mapping[NodeId, str], written: Mapping[NodeId, str]) -> frozenset[NodeId]:
@@ -120,6 +124,15 @@ def pinned_trainers(pins: Mapping[NodeId, str], written: Mapping[NodeId, str]) -
     """Return who is to train because people said so, however slow it is."""
     wanted = {**written, **pins}
     return frozenset(node for node, role in wanted.items() if role in (Role.TRAINER, Role.HYBRID))
+
+
+def _slow(
+    able: Sequence[Candidate], wanted: Mapping[NodeId, Role], let_go: Mapping[NodeId, str]
+) -> dict[NodeId, tuple[Role, str]]:
+    """Return who generates because a gang goes on without it; nobody where no other can train."""
+    free = [c.node for c in able if c.node not in wanted]
+    slow = {node: (Role.GENERATOR, let_go[node]) for node in free if node in let_go}
+    return slow if len(slow) < len(able) else {}
 
 
 def _assign_freely(

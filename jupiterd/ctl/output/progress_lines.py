@@ -71,6 +71,7 @@ _HIDDEN_VALUES = frozenset(
         "peak_flops_per_s",
         "rank_tokens_per_s",
         EVERY_STEPS,
+        "rank_sequences_per_s",
         "held_out_step",
         "best_held_out",
         "best_bits_per_byte",

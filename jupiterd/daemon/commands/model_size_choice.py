@@ -7,21 +7,13 @@ chosen (`cycle.runs.size_choice`), or how text is counted: whoever asks has look
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.planning.rank_placement import CUDA
 from jupiterd.cluster.values.hardware import Hardware
-from jupiterd.cycle.training.peak_flops import peak_flops_per_s
 from jupiterd.daemon.catalog.model_specs import presets
+from jupiterd.daemon.planning.device_speed import guessed_flops_per_s
 from jupiterd.daemon.planning.training_estimate import device_of
 
 if TYPE_CHECKING:
     from jupiterd.cycle.runs.size_choice import SizeChoice, TrainingPower
-
-USED_OF_PEAK = 0.3
-"""What training makes of a GPU's peak, for a guess."""
-
-CORE_FLOPS_PER_S = 2e10
-APPLE_FLOPS_PER_S = 2e12
-"""Of a core, and of an Apple GPU, as they train: for the same guess."""
 
 
 def size_for_data(tokens: int, engine: str, machines: Sequence[Hardware]) -> "SizeChoice":
@@ -40,15 +32,5 @@ def power_of(engine: str, machines: Sequence[Hardware]) -> "TrainingPower":
     if not known:
         return TrainingPower()
     smallest = min(known, key=lambda device: device.memory_bytes)
-    flops_per_s = sum(_flops_per_s(engine, machine) for machine in machines)
+    flops_per_s = sum(guessed_flops_per_s(engine, machine) for machine in machines)
     return TrainingPower(smallest, flops_per_s)
-
-
-def _flops_per_s(engine: str, machine: Hardware) -> float:
-    device = device_of(engine, machine)
-    if device.kind == "cpu":
-        return machine.cores * CORE_FLOPS_PER_S
-    if device.kind != CUDA:
-        return APPLE_FLOPS_PER_S
-    gpus = [peak_flops_per_s(gpu.name) or 0.0 for gpu in machine.working_gpus if gpu.kind == CUDA]
-    return USED_OF_PEAK * sum(gpus)

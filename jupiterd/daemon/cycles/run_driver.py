@@ -15,11 +15,11 @@ from jupiterd.cycle.runs.run_phases import CloseRun, FreezeManifest, RunView, ne
 from jupiterd.cycle.runs.run_plan import sequences_in
 from jupiterd.cycle.runs.run_settings import RunSettings
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
 from jupiterd.daemon.leader.step_loop import step_until_finished
 from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.leader.work_item import ItemRunner
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.planning.training_spec import ROUND, data_of, result_of, training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import BranchChangedError, Bug, JupiterError

@@ -168,7 +168,11 @@ async def _assign_roles(term: Term, placement: Placement) -> None:
     changes: list[RoleAssigned] = []
     pins = {node: pin.role for node, pin in state.pins.items()}
     roles = assign(
-        candidates, pins, placement.written_roles(), placement.machines.program_of(term.self_id)
+        candidates,
+        pins,
+        placement.written_roles(),
+        placement.machines.program_of(term.self_id),
+        placement.let_go(),
     )
     for node, (role, reason) in roles.items():
         known = state.roles.get(node)

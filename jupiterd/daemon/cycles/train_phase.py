@@ -17,7 +17,6 @@ from jupiterd.cluster.planning.engines import choose_engine
 from jupiterd.cluster.planning.island_nodes import read, written
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
 from jupiterd.daemon.islands.island_plan import islands_of_round, ranks_in, wanted_of_round
 from jupiterd.daemon.leader.fleet_view import FleetView
@@ -28,6 +27,7 @@ from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.planning.gang_plan import TRAINING_ROLES, trainers
 from jupiterd.daemon.planning.requested_machines import AUTO_ISLANDS, OFF
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.planning.training_spec import TrainingSpec, training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import MissingExtraError

@@ -12,12 +12,12 @@ from jupiterd.cluster.facts.attempt_facts import LEFT_OPEN, AttemptClosed
 from jupiterd.cycle.training.horizon import Horizon, end_step
 from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.surviving_states import latest, save_request_for
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import CheckpointStored, SaveRequest
 from jupiterd.errors import JupiterError

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from jupiterd.cluster.planning.rank_placement import CUDA
 from jupiterd.cycle.training.memory import checkpoint_bytes, needs_on
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.leader.work_item import wait_out
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.planning.training_estimate import device_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import DrainedError, JupiterError, PeerUnreachableError

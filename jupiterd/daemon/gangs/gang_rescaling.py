@@ -1,14 +1,15 @@
 """Letting nodes join or leave a gang that trains: it is stopped after a step and formed anew.
 
-Owns that order of things: newcomers get ready while the others go on; who is drained leaves at
-once. Doesn't know who may join (`scale_policy`), who can be met (`gang_reachability`), nor how the
-next attempt is launched. The ranks stop together after a step that is finished, so nothing is lost;
-and a newcomer whom they can't meet costs them nothing at all.
+Owns that order of things: newcomers get ready while the others go on; who is drained, or slows the
+others, leaves at once. Doesn't know who may join (`scale_policy`), who is slow (`straggler_watch`),
+who can be met (`gang_reachability`), nor how the next attempt is launched. The ranks stop together
+after a step that is finished, so nothing is lost; and a newcomer whom they can't meet costs them
+nothing at all.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ class RescalingPlan:
     """Who could train just now, members included."""
     leaving: Callable[[], AbstractSet[NodeId]]
     """Members that are to do nothing any more."""
+    stragglers: Callable[[], Mapping[NodeId, str]]
+    """Members that the others go on without, and why."""
     bring: Callable[[frozenset[NodeId]], Awaitable[frozenset[NodeId]]]
     """Lets newcomers get ready, and returns those that are."""
     name: Callable[[NodeId], str]
@@ -111,6 +114,14 @@ async def _shrink(plan: RescalingPlan, stop: _Stop) -> None:
         leavers = plan.leaving()
         if leavers and await stop(f"{_named(leavers, plan)} is drained"):
             return
+        stragglers = plan.stragglers()
+        if stragglers and await stop(_let_go(stragglers, plan)):
+            return
+
+
+def _let_go(stragglers: Mapping[NodeId, str], plan: RescalingPlan) -> str:
+    told = sorted((plan.name(node), why) for node, why in stragglers.items())
+    return "; ".join(f"{name} is let go of; {why}" for name, why in told)
 
 
 def _named(nodes: AbstractSet[NodeId], plan: RescalingPlan) -> str:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 
 from jupiterd.cluster.facts.attempt_facts import LEFT_OPEN, AttemptAdopted
-from jupiterd.cluster.planning.engines import MLX
+from jupiterd.cluster.planning.engines import MLX, EngineChoice
 from jupiterd.cluster.training.scale_policy import ScalePolicy
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.daemon.artifacts.checkpoint_integrity import whole_start
@@ -40,13 +40,14 @@ from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.recorded_predictions import with_prediction
 from jupiterd.daemon.gangs.rendezvous import Rendezvous, RingListeners, meet_at_store, meet_in_ring
 from jupiterd.daemon.gangs.scale_candidates import ScaleCandidates
-from jupiterd.daemon.gangs.trained_round import TrainedRound
+from jupiterd.daemon.gangs.straggler_watch import StragglerWatch
 from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.gangs.watchdog_timer import AttemptWatch
 from jupiterd.daemon.leader.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.planning.gang_plan import GangPlan, choose, plan_launch
 from jupiterd.daemon.planning.rank_order import by_links
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
     CheckpointStored,
@@ -95,6 +96,7 @@ class GangSupervisor:
         """The reason to record if all ranks exit by themselves: finished or rescaled."""
         self._scale_policy = ScalePolicy()
         self._late_joiners = LateJoiners(term, reach)
+        self._stragglers = StragglerWatch(services, trained_round)
         self._name_of = machines.name_of
         self._reachability = GangReachability(
             machines, services.connectivity, self._scale_policy, self._name_of
@@ -109,6 +111,12 @@ class GangSupervisor:
         Raises:
             JupiterError: a reason that another attempt can't mend.
         """
+        try:
+            await self._train_to_end(step)
+        finally:
+            self._stragglers.end()
+
+    async def _train_to_end(self, step: TrainRound) -> None:
         retries = AttemptRetries()
         while not self._lineage.is_over():
             before, left_out = self._lineage.step(), self._scale_policy.left_out
@@ -218,13 +226,21 @@ class GangSupervisor:
         await self._run_to_end(gang_plan, self._run_gang(inputs, gang_plan))
 
     def _planned(self, without: AbstractSet[NodeId]) -> GangPlan:
-        ranks = self._trained_round.plan.batch_sequences
-        state, shunned = self._term.cycle(self._cycle), self._scale_policy.left_out
-        placement = self._services.placement
-        chosen = choose(placement, state, max_ranks=ranks, without=without, shunned=shunned)
+        state, chosen = self._term.cycle(self._cycle), self._chosen(without)
+        if self._stragglers.consider(chosen.engine, frozenset(chosen.gang)):
+            chosen = self._chosen(without)
         choice = by_links(self._services.connectivity, chosen)
         return plan_launch(
             state, self._trained_round.round, self._term.next_attempt(self._cycle), choice
+        )
+
+    def _chosen(self, without: AbstractSet[NodeId]) -> EngineChoice:
+        return choose(
+            self._services.placement,
+            self._term.cycle(self._cycle),
+            max_ranks=self._trained_round.plan.batch_sequences,
+            without=without,
+            shunned=self._scale_policy.left_out | self._stragglers.let_go,
         )
 
     async def _run_to_end(self, gang_plan: GangPlan, work: Awaitable[None]) -> None:
@@ -312,18 +328,19 @@ class GangSupervisor:
 
         services = self._services
         members = ScaleCandidates(
-            services.term,
-            services.placement,
-            services.reach,
+            services,
             self._trained_round,
             self._preflight,
             gang_plan,
+            self._stragglers,
         )
+        self._stragglers.begin(gang_plan)
         self._scale_policy.begin(frozenset(gang_plan.gang), now_s())
         plan = RescalingPlan(
             self._cycle,
             members.eligible,
             members.drained,
+            self._stragglers.leaving,
             partial(members.bring, inputs=inputs),
             self._name_of,
             stops,
@@ -359,6 +376,7 @@ class GangSupervisor:
             cycle=self._cycle,
             watchdog=self._watch.watchdog,
             progress=self._progress,
+            stragglers=self._stragglers,
             commits=self._commits,
             alarm=self._alarm,
             transition_timing=self._transition_timing,

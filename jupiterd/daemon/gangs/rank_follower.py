@@ -16,6 +16,7 @@ from jupiterd.daemon.gangs.checkpoint_commits import CheckpointCommits
 from jupiterd.daemon.gangs.gang_progress import GangProgress
 from jupiterd.daemon.gangs.island_reseed import IslandReseed
 from jupiterd.daemon.gangs.rendezvous import RingListeners
+from jupiterd.daemon.gangs.straggler_watch import StragglerWatch
 from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.leader.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.leader.pseudo_gradients import PseudoGradients, ReportedPseudoGradient
@@ -58,6 +59,7 @@ class RankEvents:
     transition_timing: TransitionTiming
     listeners: RingListeners
     pseudo_gradients: PseudoGradients
+    stragglers: StragglerWatch
     reseed: IslandReseed | None
     """Of a gang that is an island; None for any other."""
 
@@ -111,6 +113,7 @@ class RankEvents:
 
     def _take_in_step(self, rank: int, event: Progressed) -> None:
         self.progress.stepped(rank, event)
+        self.stragglers.stepped(rank, event)
         if rank == 0:
             self.transition_timing.finish(self.gang_plan.attempt)
             self.progress.advance(event)

@@ -19,12 +19,12 @@ from jupiterd.cycle.training.peak_flops import peak_flops_per_s
 from jupiterd.daemon.executor import deferred_inputs
 from jupiterd.daemon.executor.curve_paths import NUMBER
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, NodeId, short

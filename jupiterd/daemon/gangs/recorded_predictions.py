@@ -12,12 +12,12 @@ from dataclasses import replace
 from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.facts.facts import OuterStepTaken, TrainingStarted
 from jupiterd.cluster.planning.layouts import Island
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.planning.layout_inputs import predicted_of_islands, predicted_tokens_per_s
 from jupiterd.daemon.planning.requested_machines import Exchanges
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.planning.training_spec import TrainingSpec
 
 

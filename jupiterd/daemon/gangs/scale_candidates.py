@@ -1,7 +1,8 @@
 """Who could be in a gang while it trains, and making newcomers ready for it.
 
 Owns comparing the gang with what would be chosen now. Doesn't know when a gang is changed
-(`scale_policy`), whether newcomers can be met (`gang_reachability`), or how an attempt is launched.
+(`scale_policy`), who is slow (`straggler_watch`), whether newcomers can be met
+(`gang_reachability`), or how an attempt is launched.
 """
 
 from collections.abc import Iterable
@@ -9,11 +10,10 @@ from collections.abc import Set as AbstractSet
 
 from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.daemon.gangs.gang_preflight import GangPreflight
-from jupiterd.daemon.gangs.trained_round import TrainedRound
-from jupiterd.daemon.leader.artifact_reach import ArtifactReach
-from jupiterd.daemon.leader.placement import Placement
-from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.gangs.straggler_watch import StragglerWatch
+from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.planning.gang_plan import GangPlan, choose
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, NodeId
 
@@ -23,21 +23,24 @@ class ScaleCandidates:
 
     def __init__(
         self,
-        term: Term,
-        placement: Placement,
-        reach: ArtifactReach,
+        services: TrainingServices,
         trained_round: TrainedRound,
         preparation: GangPreflight,
         gang_plan: GangPlan,
+        stragglers: StragglerWatch,
     ) -> None:
-        self._term, self._placement, self._reach = term, placement, reach
+        self._term, self._placement = services.term, services.placement
+        self._reach = services.reach
         self._trained_round = trained_round
         self._preparation = preparation
-        self._gang_plan = gang_plan
+        self._gang_plan, self._stragglers = gang_plan, stragglers
 
     def eligible(self) -> frozenset[NodeId]:
         """Return who could train just now, members included."""
-        return frozenset(self._best().gang)
+        best = self._best()
+        if self._stragglers.consider(best.engine, frozenset(best.gang)):
+            best = self._best()
+        return frozenset(best.gang)
 
     def drained(self) -> frozenset[NodeId]:
         """Return the members that people have drained meanwhile."""
@@ -53,6 +56,7 @@ class ScaleCandidates:
 
     def _best(self) -> EngineChoice:
         ranks, without = self._trained_round.plan.batch_sequences, self._preparation.left_out
+        without |= self._stragglers.let_go - {*self._gang_plan.gang}
         running = self._gang_plan.choice
         try:
             state = self._term.cycle(self._trained_round.cycle)

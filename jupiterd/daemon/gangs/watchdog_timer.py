@@ -12,9 +12,9 @@ from jupiterd.cluster.training.gang_watchdog import BEAT_S, GangWatchdog, Silent
 from jupiterd.daemon.gangs.gang_reachability import GangReachability
 from jupiterd.daemon.gangs.late_joiners import LateJoiners
 from jupiterd.daemon.gangs.surviving_states import save_request_for
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError, PeerUnreachableError, TimedOutError
 from jupiterd.ids import NodeId

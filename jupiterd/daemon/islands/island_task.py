@@ -9,9 +9,9 @@ from jupiterd.cluster.ledger.island_runs import is_trained_in, least_batch_of, p
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.step_loop import step_until_finished
 from jupiterd.daemon.leader.term_services import TrainingServices
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.planning.training_spec import ROUND, training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import CycleId

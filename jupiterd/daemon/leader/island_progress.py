@@ -23,7 +23,7 @@ PEAK = "peak_flops_per_s"
 TRAIN = "train"
 OUTER_STEP = "outer_step"
 OF_ONE_ISLAND = frozenset(
-    {OUTER_STEP, "waiting", PREDICTED, "rank_tokens_per_s"}
+    {OUTER_STEP, "waiting", PREDICTED, "rank_tokens_per_s", "rank_sequences_per_s"}
     | {"held_out", "held_out_step", "best_step", "best_held_out", "risen"}
     | {"bits_per_byte", "best_bits_per_byte"}
 )

@@ -14,7 +14,7 @@ from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import DrainedError, MissingExtraError, PeerUnreachableError
-from jupiterd.ids import NodeId
+from jupiterd.ids import CycleId, NodeId
 
 NO_ROOM_S = 30.0
 """How long a node whose disk is full is passed over, as long as another one has room."""
@@ -29,7 +29,18 @@ class Placement:
     written_roles: Callable[[], Mapping[NodeId, str]]
     """Those in the cluster file of this machine; a command, whenever it was given, counts more."""
     _running: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
+    _let_go: dict[CycleId, dict[NodeId, str]] = field(
+        default_factory=dict[CycleId, dict[NodeId, str]]
+    )
     _no_room_until_s: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
+
+    def let_go(self) -> Mapping[NodeId, str]:
+        """Return whom gangs that train go on without, and why: these generate meanwhile."""
+        return {node: why for known in self._let_go.values() for node, why in known.items()}
+
+    def show_let_go(self, cycle: CycleId, nodes: Mapping[NodeId, str]) -> None:
+        """Keep whom the gang of a cycle goes on without, with the reasons; none: all may train."""
+        self._let_go[cycle] = dict(nodes)
 
     def drained(self) -> frozenset[NodeId]:
         """Return who is to do nothing because people said so."""

@@ -32,6 +32,9 @@ OF_THE_GANG = (PREDICTED, FLOPS_PER_TOKEN, PEAK)
 TRAINED_BY = "trained_by"
 """What is noted of who trains a round, and why: it stays beside whatever else is special."""
 
+LET_GO = "let_go"
+"""What is noted of machines that a gang goes on without, and why."""
+
 RATE_BASIS_S = 3.0
 RATE_BASIS_UNITS = 3
 """A rate is told once so much has been done in so long; on less, time left would be a guess."""
@@ -109,7 +112,7 @@ class PhaseProgress:
             "attempt": self.extra.get("attempt"),
             "resumed_from_step": self.extra.get("resumed_from_step"),
             "preparing": self._prepares(now_s),
-            "detail": "; ".join(filter(None, map(self.extra.get, (TRAINED_BY, "detail")))),
+            "detail": "; ".join(filter(None, map(self.extra.get, (TRAINED_BY, LET_GO, "detail")))),
             **{name: self.extra[name] for name in ("outer", "ahead") if name in self.extra},
         }
 

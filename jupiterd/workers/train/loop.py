@@ -46,6 +46,8 @@ class StepDone:
     """Of all ranks together."""
     shares: Shares
     """How the ranks share the next step."""
+    rates: tuple[float, ...]
+    """Sequences per second of each rank as it computed its share; 0: it had none."""
     is_last: bool
     """The last step is done, or a rank was asked to stop."""
     is_complete: bool = True
@@ -134,6 +136,7 @@ class TrainingLoop:
                     grad_norm=norm,
                     tokens_per_s=self._rate(times),
                     shares=balance.shares,
+                    rates=rates,
                     is_last=stop or step == self._end(),
                     is_complete=all(here),
                     held_out=held_out,

@@ -10,8 +10,8 @@ from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.gangs.rank_follower import RankEvents
 from jupiterd.daemon.gangs.rendezvous import RingListeners
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.work_events import WorkEvent
 from jupiterd.errors import WorkerCrashedError
 from jupiterd.ids import CycleId, NodeId

@@ -6,7 +6,7 @@ from jupiterd.cluster.training.gang_watchdog import GangWatchdog
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
-from jupiterd.daemon.gangs.trained_round import TrainedRound
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.work_events import (
     CheckpointStored,
 )

@@ -99,6 +99,7 @@ class FakePlacement(Placement):
         self._seats = seats
         self._running = {}
         self._no_room_until_s = {}
+        self._let_go = {}
 
     def drained(self) -> frozenset[NodeId]:
         return frozenset()

@@ -158,9 +158,11 @@ def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(
     assert (last.done, last.total, last.unit) == (6, 6, "steps")
     assert set(last.values) == {
         "step", "tokens", "loss", "lr", "grad_norm", "tokens_per_s", "rank_tokens_per_s",
+        "rank_sequences_per_s",
     }  # fmt: skip
     assert last.values["tokens"] == 576, "as many as the checkpoint says"
     assert last.values["rank_tokens_per_s"] == last.values["tokens_per_s"], "it trains alone"
+    assert last.values["rank_sequences_per_s"] > 0
     assert made[-1].progress.loss < 5.8, "it learns something: a guess costs 5.70 nats at first"
 
 

@@ -158,7 +158,9 @@ class RunReport(AbstractContextManager["RunReport"]):
 
 
 RANKS_TOKENS_PER_S = "rank_tokens_per_s"
-"""The one reading that isn't the same on every rank."""
+RANKS_SEQUENCES_PER_S = "rank_sequences_per_s"
+"""What a rank does of the step, and what it did in each second that it computed: the readings that
+aren't the same on every rank."""
 
 
 def readings(done: StepDone, rank: int) -> dict[str, float]:
@@ -171,6 +173,7 @@ def readings(done: StepDone, rank: int) -> dict[str, float]:
         "grad_norm": done.grad_norm,
         "tokens_per_s": done.tokens_per_s,
         RANKS_TOKENS_PER_S: done.tokens_per_s * share,
+        RANKS_SEQUENCES_PER_S: done.rates[rank],
     }
 
 

@@ -130,7 +130,7 @@ def test_a_command_to_do_nothing_counts_more_than_a_file_and_one_taken_back_too(
 @pytest.mark.parametrize(
     ("pin", "role", "reason"),
     [
-        ("generator", Role.TRAINER, "pinned as generator, so this one trains"),
+        ("generator", Role.TRAINER, "the other node generates, so this one trains"),
         ("trainer", Role.HYBRID, "generates beside a pinned trainer"),
         ("hybrid", Role.HYBRID, "two nodes share everything"),
         ("idle", Role.HYBRID, "the only node that can work"),

@@ -1,7 +1,8 @@
 """What machines can do together, as far as their names tell."""
 
 from jupiterd.cluster.values.hardware import Gpu, Hardware
-from jupiterd.daemon.commands.model_size_choice import CORE_FLOPS_PER_S, power_of, size_for_data
+from jupiterd.daemon.commands.model_size_choice import power_of, size_for_data
+from jupiterd.daemon.planning.device_speed import CORE_FLOPS_PER_S
 
 CPU = Hardware("Linux", "x86_64", "cpu", 4, 16 << 30, engines=("torch",))
 CARD = Gpu("NVIDIA GeForce RTX 4090", "gpu-1", 24 << 30, "cuda")

@@ -24,11 +24,11 @@ from jupiterd.daemon.commands import start_cycle as asking
 from jupiterd.daemon.commands.start_cycle import planned_cycle
 from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.gangs.rank_orders import RankOrders
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning import requested_machines
 from jupiterd.daemon.planning import training_estimate as estimating
 from jupiterd.daemon.planning.gang_plan import nccl_failure
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.errors import NotFoundError, TooLargeForDeviceError, UsageError
 from jupiterd.ids import CycleId, NodeId

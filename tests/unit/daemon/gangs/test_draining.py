@@ -98,6 +98,7 @@ class Gang(FakeCalls):
     def __init__(self) -> None:
         super().__init__()
         self.drained: set[NodeId] = set()
+        self.stragglers: dict[NodeId, str] = {}
         self.stops: list[NodeId] = []
         self.told: list[str] = []
         self.is_deaf = False
@@ -120,6 +121,7 @@ class Gang(FakeCalls):
             CYCLE,
             lambda: eligible,
             lambda: self.drained & {*LAUNCH.gang},
+            lambda: self.stragglers,
             bring,
             str,
             self.told.append,
@@ -155,3 +157,10 @@ async def test_a_gang_that_cant_be_told_yet_is_told_at_the_next_look() -> None:
     gang.drained, gang.is_deaf = {B}, True
     await gang.until_stopped()
     assert gang.told == ["b is drained", "goes on", "b is drained", "stops"]
+
+
+async def test_a_member_that_slows_the_others_leaves_after_the_running_step() -> None:
+    gang = Gang()
+    gang.stragglers = {B: "a step takes half the time without it"}
+    await gang.until_stopped()
+    assert gang.told == ["b is let go of; a step takes half the time without it", "stops"]

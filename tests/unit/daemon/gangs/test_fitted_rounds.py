@@ -13,8 +13,8 @@ from jupiterd.cycle.training.plan import TrainPlan, parse_model
 from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.work_events import (
     CheckpointStored,

@@ -14,9 +14,9 @@ from jupiterd.cycle.training.memory import needs_on
 from jupiterd.daemon.gangs import gang_preflight
 from jupiterd.daemon.gangs.gang_preflight import LEFT_OUT_S, GangPreflight
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.errors import (
     DeviceBusyError,
     DeviceFullError,

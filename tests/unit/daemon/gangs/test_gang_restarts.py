@@ -14,6 +14,7 @@ from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.daemon.gangs import attempt_retries, scale_candidates
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
 from jupiterd.daemon.gangs.scale_candidates import ScaleCandidates
+from jupiterd.daemon.gangs.straggler_watch import StragglerWatch
 from jupiterd.daemon.planning.gang_plan import nccl_failure
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import (
@@ -124,8 +125,9 @@ async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_
 
     monkeypatch.setattr(scale_candidates, "choose", lambda *_, **__: all_three)
     monkeypatch.setattr(supervisor._preflight, "ready", ready)
-    placement, of = term.services.placement, supervisor._trained_round
-    members = ScaleCandidates(term.term, placement, term.reach, of, supervisor._preflight, LAUNCH)
+    of = supervisor._trained_round
+    stragglers = StragglerWatch(term.services, of)
+    members = ScaleCandidates(term.services, of, supervisor._preflight, LAUNCH, stragglers)
     assert members.eligible() == ({A, B, C} if has_trained else {A, B})
     await members.bring(frozenset({C}), ())
     assert asked == [(TORCH if has_trained else MLX, {C})]

@@ -20,8 +20,8 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.gangs.rank_follower import follow
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
     Alive,

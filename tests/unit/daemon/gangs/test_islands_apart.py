@@ -23,8 +23,8 @@ from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.term_services import TermServices
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (

@@ -17,9 +17,9 @@ from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.gang_progress import GangProgress
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.recorded_predictions import with_prediction
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.ids import ArtifactId, NodeId
 from tests.support.cluster.building import CYCLE, opened, training
 from tests.support.daemon import one_rank

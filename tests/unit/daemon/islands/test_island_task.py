@@ -13,10 +13,10 @@ from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.cycles import term_duties
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.islands.island_task import IslandTask
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.ids import CycleId
 from tests.support.cluster.building import CYCLE, checkpoint, commanded, data_asked, training
 from tests.support.daemon.shapes import tiny_shape

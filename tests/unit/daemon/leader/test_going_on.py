@@ -18,8 +18,8 @@ from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.cycle.training.plan import derive
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
-from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import nccl_failure
+from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.work_events import (
     CheckpointStored,
     Finished,

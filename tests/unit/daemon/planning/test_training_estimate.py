@@ -70,7 +70,9 @@ async def test_steps_that_only_the_data_tells_are_not_made_up(tmp_path: Path) ->
 
 
 async def test_a_plan_that_is_too_large_is_recorded_as_it_fits(tmp_path: Path) -> None:
-    async with leads(tmp_path, data_asked(), MADE, gpus=(gpu(memory_gb=16),)) as leading:
+    async with leads(
+        tmp_path, data_asked(), MADE, gpus=(gpu(memory_gb=16),), devices=("cuda:0",)
+    ) as leading:
         done = await start_training(leading, StartTraining.read({**ASKED, "model": "1b"}))
         assert "to fit the smallest device: " in done["sheet"][-1]
         _, settings, _ = recorded(leading)
@@ -258,7 +260,7 @@ def test_ranks_on_one_machine_share_its_memory() -> None:
 async def test_a_cycle_is_planned_for_the_memory_as_well(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         one.hardware = one.local_view.hardware = replace(
-            one.hardware, engines=("torch",), gpus=(gpu(memory_gb=16),)
+            one.hardware, engines=("torch",), gpus=(gpu(memory_gb=16),), devices=("cuda:0",)
         )
         await found(one, facts=(RoleAssigned(one.identity.node_id, "hybrid", "alone", 1),))
         leading = one._begin_term(1)

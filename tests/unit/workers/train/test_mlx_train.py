@@ -171,7 +171,7 @@ def test_a_round_ends_with_the_same_frames_as_on_torch(alone: Path):
     ]
     last = frames(told, "Progressed")[-1]
     assert (last["done"], last["total"], last["unit"]) == (STEPS, STEPS, "steps")
-    speeds = {"tokens", "tokens_per_s", "rank_tokens_per_s"}
+    speeds = {"tokens", "tokens_per_s", "rank_tokens_per_s", "rank_sequences_per_s"}
     assert set(last["values"]) == {"step", "loss", "lr", "grad_norm", *speeds}
     assert told["counts"]["parameters"] == parameter_count(shape())
     assert (told["summary"]["engine"], told["summary"]["stopped"]) == ("mlx", False)

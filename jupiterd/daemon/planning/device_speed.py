@@ -1,0 +1,32 @@
+"""How fast a machine may train, before anybody has measured it.
+
+Owns a guess from the class of its device. Doesn't know what was measured (`throughput_history`).
+"""
+
+from typing import Final
+
+from jupiterd.cluster.planning.rank_placement import CUDA
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.cycle.training.peak_flops import peak_flops_per_s
+from jupiterd.daemon.planning.training_estimate import device_of
+
+USED_OF_PEAK: Final = 0.3
+"""What training makes of a GPU's peak, for a guess."""
+
+CORE_FLOPS_PER_S: Final = 2e10
+APPLE_FLOPS_PER_S: Final = 2e12
+"""Of a core, and of an Apple GPU, as they train: for the same guess."""
+
+
+def guessed_flops_per_s(engine: str, machine: Hardware) -> float:
+    """Return how many operations of a training a machine does in a second; 0: nobody knows.
+
+    Operations are counted as `flops_per_token` does.
+    """
+    device = device_of(engine, machine)
+    if device.kind == "cpu":
+        return machine.cores * CORE_FLOPS_PER_S
+    if device.kind != CUDA:
+        return APPLE_FLOPS_PER_S
+    gpus = [peak_flops_per_s(gpu.name) or 0.0 for gpu in machine.working_gpus if gpu.kind == CUDA]
+    return USED_OF_PEAK * sum(gpus)

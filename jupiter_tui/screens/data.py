@@ -7,20 +7,19 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from jupiter_tui.drawings.flow import OF_TEXT, flow
-from jupiter_tui.drawings.pages import provenance
-from jupiter_tui.drawings.primitives.lines import Lines, Tone, line
+from jupiter_tui.drawings.primitives.lines import Tone, line
 from jupiter_tui.drawings.primitives.listing import Choice, Listing
 from jupiter_tui.drawings.samples import SORTS, samples
 from jupiter_tui.model.scene import Scene
 from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen
+from jupiter_tui.screens.sample import SampleScreen
 from jupiter_tui.widgets.key_bindings import bindings
-from jupiter_tui.widgets.keys import BACK, FILTER, OPEN, SORT, Key
+from jupiter_tui.widgets.keys import FILTER, OPEN, SORT, Key
 from jupiter_tui.widgets.list_panel import ListPanel
 from jupiter_tui.widgets.panel import Panel
 
-AGAIN_S, CHAIN_AGAIN_S = 15.0, 60.0
-"""Seconds between two readings of the samples, and of one sample's chain of records."""
+AGAIN_S = 15.0
 NO_SAMPLES = "samples are listed as soon as a phase of a cycle has made some"
 
 Place = tuple[str, int, str]
@@ -88,31 +87,6 @@ class DataScreen(DashboardScreen):
             for row in cycle.get("phases") or ()
             if row.get("phase") in OF_TEXT[:-1] and row.get("state") == "done"
         ]
-
-
-class SampleScreen(DashboardScreen):
-    """A sample's whole chain of records."""
-
-    PLACE = "data"
-    KEYS: ClassVar[Sequence[Key]] = (BACK,)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
-
-    def __init__(self, scene: Callable[[], Scene], sample: str) -> None:
-        """Take the sample's id."""
-        super().__init__(scene)
-        self._source = Source(f"why/{sample}", CHAIN_AGAIN_S)
-
-    @property
-    def sources(self) -> Sequence[Source]:
-        """Return the chain."""
-        return (self._source,)
-
-    def body(self) -> ComposeResult:
-        """Return the chain."""
-        yield Panel("provenance", self._drawn, title="Where it comes from")
-
-    def _drawn(self, scene: Scene, _width: int, _height: int) -> Lines:
-        return provenance(scene, self._source.noun)
 
 
 def _noun(place: Place) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgpack
 
+from jupiterd.processes.import_threads import ONE_THREAD
 from jupiterd.processes.interpreter import Process, start_module
 from jupiterd.processes.warm_pool import LATE
 from jupiterd.protocol.frames import LINK_FD_VARIABLE
@@ -29,6 +30,9 @@ WITH_ENGINE = frozenset(
 
 WITH_TEXT = frozenset({"collect", "clean", "hold_out", "unite", "pack", "prepare"})
 """The same of what collects and packs text."""
+
+SET_AFTER_FORK = LATE - ONE_THREAD.keys() | {LINK_FD_VARIABLE}
+"""Variables that a fork reads itself; the warm process has its libraries' threads already."""
 
 ANSWERS_WITHIN_S = 60.0
 _MAX_MESSAGE_BYTES = 1 << 12
@@ -81,9 +85,7 @@ async def start_warm(
 def kind_for(task: str, environment: Mapping[str, str]) -> str | None:
     """Return which warm process has imported what a task needs and read the same environment."""
     kinds = ENGINES if task in WITH_ENGINE else (DATA,) if task in WITH_TEXT else ()
-    early = {
-        name: value for name, value in environment.items() if name not in {*LATE, LINK_FD_VARIABLE}
-    }
+    early = {name: value for name, value in environment.items() if name not in SET_AFTER_FORK}
     try:
         read = json.loads((_folder() / ENVIRONMENTS).read_text())
     except OSError:  # it is another user's

@@ -6,6 +6,7 @@ know when a snapshot is due (`rank_snapshots`), or the form of the memory
 (`protocol.shared_snapshot`).
 """
 
+import errno
 import mmap
 import os
 import threading
@@ -17,6 +18,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from jupiterd.cycle.base.snapshot_pace import COPIES
 from jupiterd.errors import Bug
 from jupiterd.protocol.shared_snapshot import (
     MAX_DESCRIPTION_BYTES,
@@ -212,8 +214,14 @@ def _on_page(size: int) -> int:
 
 
 def _grow(descriptor: int, size: int) -> None:
-    """Give memory its size, and all of its pages where the system can: a page fault takes time."""
+    """Give memory its size, and all of its pages where the system can: a page fault takes time.
+
+    Elsewhere it is a file with holes: to fill one on a full disk ends the process (SIGBUS).
+    """
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
-    else:
-        os.ftruncate(descriptor, size)
+        return
+    disk = os.fstatvfs(descriptor)
+    if disk.f_bavail * disk.f_frsize < COPIES * size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.ftruncate(descriptor, size)

@@ -131,6 +131,26 @@ def test_without_room_nothing_is_copied_and_that_is_told(
     assert "too little memory is free" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("after_each_step")
+def test_files_in_place_of_memory_aren_t_filled_on_a_disk_without_room(
+    tmp_path: Path, memory: SnapshotMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on macOS, where writing beyond the disk's end through a map would kill the rank."""
+    inputs, free_blocks = make_inputs(tmp_path), [1]
+
+    def disk(_descriptor: int) -> os.statvfs_result:
+        (free,) = free_blocks
+        return os.statvfs_result((4096, 4096, 1 << 40, free, free, 0, 0, 0, 0, 255))
+
+    monkeypatch.delattr(os, "posix_fallocate")
+    monkeypatch.setattr(os, "fstatvfs", disk)
+    train(inputs, tmp_path / "full", params(memory))
+    assert memory.newest(RUN) is None
+    free_blocks[0] = 1 << 30
+    train(inputs, tmp_path / "room", params(memory))
+    assert memory.newest(RUN) is not None
+
+
 def test_a_rank_that_was_given_no_memory_says_nothing_of_copies(tmp_path: Path) -> None:
     frames = train(make_inputs(tmp_path), tmp_path / "out", train_params(tiny_shape()))
     steps = [frame for frame in frames if isinstance(frame, Progressed)]

@@ -10,7 +10,6 @@ longer, after so many steps that it does. A worker that dies loses the steps sin
 import math
 from collections import deque
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Final
 
 SPEED_SHARE: Final = 0.02
@@ -73,6 +72,8 @@ class SnapshotPace:
     @property
     def every_steps(self) -> int:
         """Return how many steps one copy is made in; 1 before anything is measured."""
+        from statistics import median  # with `random`: jupiterctl has no use for that
+
         if not (self._copies_s and self._steps_s):
             return 1
         share = SPEED_SHARE if self._count >= TRIALS else TRIAL_SHARE

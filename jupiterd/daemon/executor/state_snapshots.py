@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cycle.base.plain_text import hash_of
 from jupiterd.daemon.executor.device_allocation import RANKS
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import JupiterError
@@ -33,6 +32,8 @@ class StateSnapshots:
     """The memory of one worker, or none."""
 
     def __init__(self, order: WorkOrder, memory: SnapshotMemory | None) -> None:
+        from jupiterd.cycle.base.plain_text import hash_of  # with pydantic: work alone needs it
+
         self._memory = memory
         what = {name: order.params.get(name) for name in ("shape", "plan", "round")}
         self._run = f"{order.id} {hash_of(what)}"

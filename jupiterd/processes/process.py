@@ -43,6 +43,7 @@ from jupiterd.protocol.frames import (
     StoreAnswered,
     TaskFailed,
     TaskFinished,
+    ThreadsShared,
     encode,
 )
 
@@ -136,6 +137,10 @@ class Worker:
         The worker answers with a `StateSaved` frame.
         """
         self._send(SaveState(after_step))
+
+    def share_threads(self, threads: int) -> None:
+        """Tell with how many threads the worker computes from now on."""
+        self._send(ThreadsShared(threads))
 
     def hand_in(
         self, arrived: InputArrived | OuterStepArrived | OuterStepMissing | StoreAnswered

@@ -42,6 +42,8 @@ class RunTask:
     scratch_dir: str = ""
     """A folder of this machine that the same item finds again if its worker is killed; the worker
     makes it, the daemon removes it once the item is finished. Empty: there is none."""
+    threads: int = 0
+    """Its share of the machine's cores; 0: as many as the environment says."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,13 @@ class SaveState:
 
     after_step: int
     """Nothing is to be written where no later step than this one has been finished."""
+
+
+@dataclass(frozen=True)
+class ThreadsShared:
+    """Daemon to worker: another worker has begun or ended here, so compute with so many threads."""
+
+    threads: int
 
 
 @dataclass(frozen=True)
@@ -277,6 +286,7 @@ Frame = (
     RunTask
     | StopTask
     | SaveState
+    | ThreadsShared
     | InputArrived
     | OuterStepArrived
     | OuterStepMissing
@@ -304,6 +314,7 @@ _KINDS: dict[str, type[Frame]] = {
         RunTask,
         StopTask,
         SaveState,
+        ThreadsShared,
         InputArrived,
         OuterStepArrived,
         OuterStepMissing,

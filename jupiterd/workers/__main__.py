@@ -18,6 +18,7 @@ from jupiterd.errors import (
 from jupiterd.gc_pause import collector_paused
 from jupiterd.protocol.frames import RankStuck, TaskFailed
 from jupiterd.protocol.preparing_stage import IMPORTING, LOADING
+from jupiterd.workers import thread_share
 from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.link import Task, open_task
 from jupiterd.workers.memory_room import is_out_of_memory
@@ -72,6 +73,7 @@ def translate(error: Exception, task: str) -> JupiterError:
 def main() -> int:
     """Do one task and say how it ended."""
     task: Task = open_task()
+    thread_share.begin(task.threads)
     try:
         if task.name in SAYS_STAGES:
             task.prepares(IMPORTING)

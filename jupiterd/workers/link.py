@@ -37,8 +37,10 @@ from jupiterd.protocol.frames import (
     StoreAnswered,
     StoreAsked,
     TaskFailed,
+    ThreadsShared,
     encode,
 )
+from jupiterd.workers import thread_share
 
 PROGRESS_INTERVAL_S = 0.2
 """Readings closer together than this are left out: people look twice a second."""
@@ -79,6 +81,7 @@ class Task:
         order, *self._early = self._first_frames()
         self.name: str = order.task
         self.params: Mapping[str, Any] = order.params
+        self.threads: int = order.threads
         self.inputs: Mapping[str, Path] = {name: Path(path) for name, path in order.inputs.items()}
         self.output_dir: Path = Path(order.output_dir)
         self.scratch_dir: Path = Path(order.scratch_dir or self.output_dir / "scratch")
@@ -232,6 +235,8 @@ class Task:
                     if number in self._answers:
                         self._answers[number] = frame
                         self._arriving.notify_all()
+            case ThreadsShared(threads):
+                thread_share.change(threads)
             case SaveState(after_step):
                 with self._saving:
                     self.send(StateSaved(self._saved(after_step)))

@@ -62,6 +62,18 @@ def borrowed_device(task: str, params: Mapping[str, Any], machine: Hardware) -> 
     return None
 
 
+def computes(task: str, params: Mapping[str, Any], machine: Hardware) -> bool:
+    """Say whether a worker keeps all the threads that it is given busy.
+
+    A rank on a GPU hardly needs one, and whoever asks a server waits.
+
+    params: with what `chosen_engine` says
+    """
+    if task in RANKS:
+        return not rank_device(machine, RANKS[task], int(params.get("local_rank", 0))).uuid
+    return task in _ALONE or (task in WRITING and not params.get("server"))
+
+
 class Use:
     """One worker's use of a device."""
 

@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,12 @@ from jupiterd.daemon.executor import (
 from jupiterd.daemon.executor.compile_times import CompileTimes
 from jupiterd.daemon.executor.curve_paths import curves_folder
 from jupiterd.daemon.executor.deferred_inputs import without_lost
-from jupiterd.daemon.executor.device_allocation import DeviceAllocation, chosen_engine
+from jupiterd.daemon.executor.device_allocation import (
+    RANKS,
+    DeviceAllocation,
+    chosen_engine,
+    computes,
+)
 from jupiterd.daemon.executor.gang_stores import GangStores
 from jupiterd.daemon.executor.gang_tunnels import GangTunnels, RankTunnels, on_loopback
 from jupiterd.daemon.executor.offered_paths import OfferedPaths, requester
@@ -69,6 +74,7 @@ from jupiterd.errors import (
 from jupiterd.ids import ArtifactId
 from jupiterd.processes.environment import GRAPH_CACHE, worker_environment
 from jupiterd.processes.process import Spawn, Worker, never_warm, start_worker
+from jupiterd.processes.thread_shares import Seat, ThreadShares
 from jupiterd.processes.warm_pool import WarmPool
 from jupiterd.protocol.frames import (
     CheckpointUnsaved,
@@ -141,6 +147,7 @@ class WorkerRunner:
         self._machine = machine
         self._compile_times = CompileTimes(state_dir.compile_times, machine.versions)
         self._devices = DeviceAllocation(machine, settings.name)
+        self._thread_shares = ThreadShares()
         self._own = {
             "threads": settings.threads,
             "node_name": settings.name,
@@ -280,7 +287,6 @@ class WorkerRunner:
         fetching: set[asyncio.Task[None]] = set()
         try:
             scratch = str(scratch_of(self._state_dir.scratch, order))
-            task = RunTask(order.task, params, inputs, str(spool), scratch)
             environment = worker_environment(
                 order.task,
                 params,
@@ -291,9 +297,10 @@ class WorkerRunner:
             if tunnels is not None:
                 environment = on_loopback(environment)
             async with (
+                self._thread_seat(order.task, params) as seat,
                 self._devices.used_by(order, params) as device,
                 start_worker(
-                    task,
+                    RunTask(order.task, params, inputs, str(spool), scratch, seat.threads),
                     environment,
                     self._log_path(order),
                     pass_fds=(
@@ -304,6 +311,7 @@ class WorkerRunner:
                 ) as worker,
             ):
                 self._workers[order.id] = worker
+                seat.hears_by(worker.share_threads)
                 self._begin(fetching, device.watch(worker.end), f"devices of {order.id}")
                 late = deferred_inputs.bring(self._artifact_cache, order, worker.hand_in)
                 self._begin(fetching, late, f"late inputs of {order.id}")
@@ -336,6 +344,15 @@ class WorkerRunner:
         task = self._group.create_task(work, name=name)
         under_way.add(task)
         task.add_done_callback(under_way.discard)
+
+    @asynccontextmanager
+    async def _thread_seat(self, task: str, params: Mapping[str, Any]) -> AsyncGenerator[Seat]:
+        """Give the worker its share of the cores: none where threads are given, or few needed."""
+        if params.get("threads") or not computes(task, params, self._machine):
+            yield Seat(can_change=False)
+            return
+        with self._thread_shares.seat(can_change=task not in RANKS) as seat:
+            yield seat
 
     def _warm(self, task: str, params: Mapping[str, Any]) -> Spawn:
         if task not in NURSERY_OF_TASK:

@@ -35,7 +35,7 @@ _OPTIONS = (
     click.option(
         "--threads",
         type=click.IntRange(1, 4096),
-        help="Threads of each worker process; default: all cores.",
+        help="Threads of each worker process; default: its share of all cores.",
     ),
     click.option("--devices", metavar="cpu|0,1", help="Where to train; default: all GPUs, or CPU."),
     click.option(

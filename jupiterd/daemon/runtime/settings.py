@@ -234,7 +234,7 @@ class Settings:
     """While this node leads, whoever is on the network may join at any time."""
 
     threads: int = _read_by(_whole(0, 4096), default=0)
-    """Threads that each worker process computes with; 0 means one for each core."""
+    """Threads that each worker process computes with; 0 shares the cores out among them."""
 
     checkpoint_every_s: int = _read_by(_whole(0, 86400), default=0)
     """Seconds of training that may be lost with this machine where no other trains beside it; 0: 30

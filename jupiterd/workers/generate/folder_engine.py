@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
 from jupiterd.cycle.templates.prompt import Prompt, WrittenAnswer
+from jupiterd.workers import thread_share
 from jupiterd.workers.generate.engine import OnTokens, Request, Sampling, nobody
 from jupiterd.workers.generate.model_text import ModelText
 from jupiterd.workers.memory_room import with_room_for_all
@@ -46,6 +47,7 @@ class FolderEngine(ABC):
         """
 
         def attempt(numbers: Sequence[int]) -> Iterator[tuple[int, WrittenAnswer]]:
+            thread_share.take()
             chosen = [requests[number] for number in numbers]
             for at, written in self._written(chosen, sampling, on_tokens):
                 yield numbers[at], written

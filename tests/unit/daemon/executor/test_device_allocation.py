@@ -14,6 +14,7 @@ from jupiterd.daemon.executor.device_allocation import (
     DeviceAllocation,
     borrowed_device,
     chosen_engine,
+    computes,
 )
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import DeviceBusyError, WorkFailedError
@@ -163,3 +164,22 @@ def test_text_is_scored_on_what_the_machine_computes_on_by_itself(
     assert chosen_engine("gate", {}, here) == {}
     told = chosen_engine("generate", {"engine": "transformers"}, here)
     assert told == {"engine": "torch", "wanted_engine": "transformers", "device": "cpu"}
+
+
+@pytest.mark.parametrize(
+    ("task", "params", "on_cpu", "beside_a_gpu"),
+    [
+        ("evaluate", {}, True, True),
+        ("train_proxy", {}, True, True),
+        ("generate", {}, True, True),
+        ("generate", {"server": {"url": "http://box"}}, False, False),
+        ("train", {"local_rank": 0}, True, False),
+        ("train", {"local_rank": 1}, True, True),
+        ("clean", {}, False, False),
+    ],
+)
+def test_who_keeps_its_threads_busy_shares_them(
+    task: str, params: dict[str, object], *, on_cpu: bool, beside_a_gpu: bool
+) -> None:
+    plain = replace(MACHINE, engines=("torch",))
+    assert [computes(task, params, here) for here in (plain, linux())] == [on_cpu, beside_a_gpu]

@@ -1,6 +1,7 @@
 """A document's score hardly depends on what computes it, or on what is computed beside it."""
 
 import math
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from jupiterd.workers import thread_share  # noqa: E402
 from jupiterd.workers.evaluate import language_model  # noqa: E402
 from jupiterd.workers.evaluate.computing_threads import side_by_side  # noqa: E402
 from jupiterd.workers.evaluate.device_room import (  # noqa: E402
@@ -186,6 +188,32 @@ def test_a_batch_that_fails_ends_the_others_and_is_told_as_it_is() -> None:
         list(side_by_side(work, range(1000), 2))
     assert len(begun) < 1000
     assert torch.get_num_threads() == 2
+
+
+def test_fewer_compute_at_a_time_as_soon_as_the_share_is_smaller() -> None:
+    torch.set_num_threads(4)
+    computing, most, guard = 0, list[int](), threading.Lock()
+
+    def work(number: int) -> None:
+        nonlocal computing
+        if number == 10:
+            thread_share.change(1)
+        with guard:
+            computing += 1
+            most.append(computing)
+        threading.Event().wait(0.01)
+        with guard:
+            computing -= 1
+
+    try:
+        list(side_by_side(work, range(40), 4))
+        assert max(most) > 1
+        assert set(most[-20:]) == {1}
+        thread_share.take()
+        assert torch.get_num_threads() == 1
+    finally:
+        thread_share.change(THREADS)
+        thread_share.take()
 
 
 def test_short_windows_fill_a_batch_by_their_tokens(

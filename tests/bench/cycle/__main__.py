@@ -10,6 +10,7 @@ from tests.bench.cycle.collapse import print_collapse
 from tests.bench.cycle.gate import print_gate
 from tests.bench.cycle.generate import print_generate
 from tests.bench.cycle.judges import print_judges
+from tests.bench.cycle.scoring import print_scoring
 from tests.bench.cycle.students import print_students
 from tests.bench.cycle.whole import print_whole
 from tests.bench.figure import machine
@@ -19,6 +20,7 @@ FIGURES = {
     "judges": print_judges,
     "collapse": print_collapse,
     "generate": print_generate,
+    "scoring": print_scoring,
     "whole": print_whole,
 }
 """Name -> what measures and prints it, told how many cycles or candidates to draw."""

@@ -40,9 +40,9 @@ def placed(model: Any, device: torch.device) -> torch.device:  # noqa: ANN401 - 
 
 
 def free_bytes(device: torch.device) -> int:
-    """Return how much of a GPU's memory is free."""
+    """Return how much of a GPU's memory is free, with what torch keeps for later."""
     free, _ = torch.cuda.mem_get_info(device)
-    return free
+    return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
 
 
 def token_bytes(width: int, inner_width: int, logits: int) -> int:

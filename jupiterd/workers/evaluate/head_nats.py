@@ -25,11 +25,14 @@ CPU_BLOCK = HeadBlock(512, 1024)
 GPU_BLOCK_BYTES = 1 << 29
 """Of logits on a GPU, which take twice as much while they are summed up."""
 
+_FEWEST_ROWS = 64
+"""So many fit wherever the model does."""
+
 
 def gpu_block(vocab_size: int, room_bytes: int) -> HeadBlock:
     """Return a block of whole rows, as many as fit into a part of the room."""
     rows = min(GPU_BLOCK_BYTES, room_bytes // 4) // (4 * vocab_size)
-    return HeadBlock(max(1, rows), vocab_size)
+    return HeadBlock(max(_FEWEST_ROWS, rows), vocab_size)
 
 
 def head_nats(

@@ -155,7 +155,7 @@ def test_memory_bounds_what_a_gpu_takes_at_a_time() -> None:
     assert gpu_batch_tokens(1, large) == 1
     assert gpu_block(32_768, 70 * gib) == HeadBlock(4096, 32_768)
     assert gpu_block(32_768, gib) == HeadBlock(2048, 32_768)
-    assert gpu_block(32_768, 0) == HeadBlock(1, 32_768)
+    assert gpu_block(32_768, 0) == HeadBlock(64, 32_768)
 
 
 # Batches side by side

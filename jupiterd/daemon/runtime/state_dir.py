@@ -7,6 +7,7 @@ folder of an older program is brought up to date (`store.layout`).
 import fcntl
 import os
 import shutil
+import stat
 from pathlib import Path
 from typing import Self
 
@@ -88,8 +89,7 @@ class StateDir:
 
     def empty_large_graphs(self, most_bytes: int = MAX_GRAPH_BYTES) -> None:
         """Throw all compiled graphs away where they take more than that: workers make new ones."""
-        files = (path for path in self.graphs.rglob("*") if path.is_file())
-        if sum(path.stat().st_size for path in files) > most_bytes:
+        if sum(map(_size_bytes, self.graphs.rglob("*"))) > most_bytes:
             shutil.rmtree(self.graphs, ignore_errors=True)
             self.graphs.mkdir(exist_ok=True, mode=0o700)
 
@@ -129,3 +129,12 @@ def holder_of(root: Path) -> str:
     finally:
         os.close(lock)
     return ""
+
+
+def _size_bytes(path: Path) -> int:
+    """Return a file's size; nothing of a folder, or of what a worker has removed meanwhile."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0

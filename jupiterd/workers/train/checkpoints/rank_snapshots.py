@@ -31,6 +31,7 @@ from jupiterd.workers.training_engine import TrainingEngine
 SLOW_S = 1.0
 """A copy that takes so long is told of beforehand."""
 
+FAILED = "no more copies of the state are kept, since one failed: {}"
 NO_ROOM = "no copy of the state is kept: it takes {:.1f} GB, and too little memory is free"
 
 
@@ -88,9 +89,18 @@ class RankSnapshots:
         if shared is None:
             return
         began_s = time.monotonic()
-        shared.take(description)
+        try:
+            shared.take(description)
+        except (RuntimeError, MemoryError, OSError) as error:  # such as a GPU's full memory
+            self._stop(FAILED.format(error))
+            return
         self._waited_s = time.monotonic() - began_s
         self._pace.begun()
+
+    def _stop(self, reason: str) -> None:
+        """Make no more copies: training goes on without them."""
+        self._given, self._shared, self._lacks_room = None, None, True
+        print(reason, flush=True)  # noqa: T201 - our log
 
     def _opened(self, given: Mapping[str, Any]) -> SharedSnapshots | None:
         """Return the memory, which is made after the first step; None where there is no room."""
@@ -99,8 +109,7 @@ class RankSnapshots:
             if has_room(memory_limits.free_memory_bytes(), self._still_needed_bytes(), size):
                 self._shared = _shared(given, self._engine)
             if self._shared is None:
-                self._given, self._lacks_room = None, True
-                print(NO_ROOM.format(size / 1e9), flush=True)  # noqa: T201 - our log
+                self._stop(NO_ROOM.format(size / 1e9))
         return self._shared
 
     def _still_needed_bytes(self) -> int:

@@ -256,6 +256,7 @@ def test_compiled_graphs_are_kept_until_they_are_too_many(tmp_path: Path) -> Non
     graph = state.graphs / "fxgraph" / "one"
     graph.parent.mkdir()
     graph.write_bytes(bytes(100))
+    (state.graphs / "gone").symlink_to("nowhere")  # as a file that a worker removes meanwhile
     state.empty_large_graphs(most_bytes=100)
     assert graph.exists()
     state.empty_large_graphs(most_bytes=99)

@@ -132,6 +132,27 @@ def test_without_room_nothing_is_copied_and_that_is_told(
 
 
 @pytest.mark.usefixtures("after_each_step")
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_copy_that_fails_ends_the_copies_and_not_the_training(
+    tmp_path: Path,
+    memory: SnapshotMemory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    beside: bool,
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setattr(TorchEngine, "copies_beside", beside)
+    monkeypatch.setattr(TorchEngine, "copy_state", fail)
+    train(make_inputs(tmp_path), tmp_path / "out", params(memory))
+    assert (tmp_path / "out" / "checkpoint-00000006").is_dir()
+    assert memory.newest(RUN) is None
+    assert "since one failed: CUDA out of memory" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("after_each_step")
 def test_files_in_place_of_memory_aren_t_filled_on_a_disk_without_room(
     tmp_path: Path, memory: SnapshotMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

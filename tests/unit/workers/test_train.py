@@ -318,7 +318,7 @@ def test_a_stop_keeps_the_finished_step(inputs: dict[str, str], tmp_path: Path):
 def test_a_rank_says_that_it_loads_and_then_compiles_before_its_first_step(
     inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(torch, "compile", lambda called: called)  # what it would compile to
+    monkeypatch.setattr(torch, "compile", lambda called, **_: called)  # what it would compile to
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     plan = derive(tiny_shape(), 1, {"steps": 2, "batch_sequences": 6})
     options = plan.options.model_copy(update={"compile": "on"})

@@ -9,6 +9,7 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import msgpack
@@ -85,12 +86,18 @@ async def start_warm(
 def kind_for(task: str, environment: Mapping[str, str]) -> str | None:
     """Return which warm process has imported what a task needs and read the same environment."""
     kinds = ENGINES if task in WITH_ENGINE else (DATA,) if task in WITH_TEXT else ()
-    early = {name: value for name, value in environment.items() if name not in SET_AFTER_FORK}
+    # A nursery imports with one thread, as the warm process has, and its forks set their own.
+    late = SET_AFTER_FORK | ONE_THREAD.keys() if task in ENGINES else SET_AFTER_FORK
+    early = _without(late, environment)
     try:
         read = json.loads((_folder() / ENVIRONMENTS).read_text())
     except OSError:  # it is another user's
         return None
-    return next((kind for kind in kinds if read[kind] == early), None)
+    return next((kind for kind in kinds if _without(late, read[kind]) == early), None)
+
+
+def _without(names: AbstractSet[str], environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name not in names}
 
 
 def _folder() -> Path:

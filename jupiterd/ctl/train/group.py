@@ -97,7 +97,7 @@ def command() -> None:
     is_flag=False,
     flag_value=LATEST,
     metavar="[RUN]",
-    help="Go on with a run that was stopped, with the options that it was started with.",
+    help="Go on with a run that was stopped or failed, with the options it was started with.",
 )
 @wait_options(UNTIL_ITS_END)
 @ACCEPT_WORSE
@@ -288,12 +288,12 @@ def status_lines(train: Mapping[str, Any] | None) -> list[str]:
     ended = train.get("state") in ENDED_STATES
     lines = [f"training {cycle_summary(train)}", *failure_lines(train)]
     lines += [*island_lines(train), *prediction_lines(train), *training_lines(train)]
-    again = [goes_on_line(train["id"])] if train.get("state") == "stopped" else []
+    again = [goes_on_line(train["id"])] if train.get("state") in {"stopped", "failed"} else []
     return [*lines, *again, *(final_lines(train) if ended else [])]
 
 
 def goes_on_line(run: object) -> str:
-    """Return a line with the command that resumes a stopped run."""
+    """Return a line with the command that resumes a run that was stopped or failed."""
     return f"go on with it: jupiterctl train start --resume {short(str(run))}"
 
 

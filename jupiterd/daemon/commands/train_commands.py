@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts.facts import CycleStateSet, DataRequested, Fact, TrainingStarted
 from jupiterd.cluster.ledger.cycle_state import RUNNING, STOPPED, CycleState
-from jupiterd.cluster.ledger.island_runs import is_whole, with_islands
+from jupiterd.cluster.ledger.island_runs import is_whole, revived_with, with_islands
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.planning.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.training.asked_backend import nccl_refusal
@@ -223,11 +223,14 @@ async def stop_training(term: Term, command: StopTraining) -> dict[str, Any]:
 
 
 async def resume_training(term: Term, command: ResumeTraining) -> dict[str, Any]:
-    """Go on with the run whose name or id is given, or with the one that was stopped last.
+    """Go on with the run whose name or id is given, or with the newest that isn't finished.
+
+    One that failed goes on from what it has: why it failed counts no more, nor why its islands did
+    with it.
 
     Raises:
         ConflictError: something is training, or that run has nothing left to do.
-        NotFoundError: no such run was stopped.
+        NotFoundError: no such run was stopped, or failed.
     """
     _check_that_nothing_trains(term.state)
     wanted = command.train
@@ -239,9 +242,10 @@ async def resume_training(term: Term, command: ResumeTraining) -> dict[str, Any]
     if why := _what_hinders(run):
         name = title(started.cycle, started.name)
         raise ConflictError(f"training {name} can't go on: {why}", BEGIN_ANEW)
+    revived = revived_with(term.state.cycles, started.cycle)
     edit = edit_after(run.wanted_edit)
     going_on = CycleStateSet(started.cycle, RUNNING, "resumed by a person", edit)
-    await term.record(*with_islands(term.state.cycles, going_on))
+    await term.record(*revived, *with_islands(term.state.cycles, going_on))
     return {"train": started.cycle, "name": started.name}
 
 
@@ -293,9 +297,7 @@ def _goes_on(stopped: tuple[CycleState, TrainingStarted] | None) -> str:
 
 
 def _what_hinders(run: CycleState) -> str:
-    """Say why a run has nothing left to do; empty where it was stopped before its end."""
-    if run.failed is not None:
-        return f"it failed: {run.failed.message}"
+    """Return why a run has nothing left to do; empty where it was stopped, or failed, before."""
     return "it is finished" if run.rounds_committed else ""
 
 

@@ -269,6 +269,26 @@ async def test_islands_are_stopped_and_go_on_with_their_run(tmp_path: Path) -> N
         assert [cycles[part.cycle].has_nothing_to_do for part in parts] == [False, False, True]
 
 
+async def test_a_run_that_failed_goes_on_with_the_islands_that_failed_with_it(
+    tmp_path: Path,
+) -> None:
+    parts = [
+        replace(training(f"letters/{number}"), cycle=CycleId(f"{number}" * 16), parent=CYCLE)
+        for number in (1, 2)
+    ]
+    why = ("rank-failed", "no device is called eth9", "")
+    own = CycleFailed(parts[1].cycle, "work-failed", "its machine is broken", "")
+    failures = [own, CycleFailed(parts[0].cycle, *why), CycleFailed(CYCLE, *why)]
+    async with leads(tmp_path, data_asked(), MADE, training(), *parts, *failures) as leading:
+        cycles, resume = leading.term.state.cycles, ResumeTraining.read({"train": "letters"})
+        assert cycles[CYCLE].failed is not None
+        assert await tried(with_term(resume_training), leading, resume) == CYCLE
+        assert (await resume_training(leading.term, resume))["train"] == CYCLE
+        assert cycles[CYCLE].failed is None
+        assert [cycles[part.cycle].has_nothing_to_do for part in parts] == [False, True]
+        assert not cycles[CYCLE].has_nothing_to_do
+
+
 async def test_there_is_nothing_to_resume_without_a_run_that_was_stopped(tmp_path: Path) -> None:
     done = (checkpoint("k1", is_final=True), round_over("k1", verdict=""))
     async with leads(tmp_path, data_asked(), MADE) as leading:

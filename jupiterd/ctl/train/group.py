@@ -97,7 +97,7 @@ def command() -> None:
     is_flag=False,
     flag_value=LATEST,
     metavar="[RUN]",
-    help="Go on with a run that was stopped or failed, with the options it was started with.",
+    help="Go on with a run that was stopped or failed, with the options that it was started with.",
 )
 @wait_options(UNTIL_ITS_END)
 @ACCEPT_WORSE

@@ -29,6 +29,8 @@ from jupiterd.protocol.frames import (
     RunTask,
     StopTask,
     StoreAsked,
+    TaskFailed,
+    TaskFinished,
     encode,
 )
 from jupiterd.protocol.training_values import PseudoGradient, RoundOrder
@@ -193,6 +195,12 @@ class OuterLeader:
         """Return once it has said so much."""
         with self._changed:
             assert self._changed.wait_for(lambda: len(rank.said(kind)) >= count, WAIT_S)
+
+    def wait_for_end(self, rank: Rank) -> None:
+        """Return once it has said how it ended, which may be read after its process is gone."""
+        with self._changed:
+            ended = (TaskFinished, TaskFailed)
+            assert self._changed.wait_for(lambda: any(map(rank.said, ended)), WAIT_S)
 
     def wait_for_step(self, rank: Rank, step: int) -> None:
         """Return once it has told that its weights contain so many steps."""

@@ -249,8 +249,9 @@ def test_status_says_why_a_training_failed_and_what_to_do(daemon, ctl):
     failure = {"code": "empty-source", "message": "no\x1b[2J text", "hint": "write some"}
     failed = train("failed", failure=failure)
     daemon.documents["train"] = {"schema": "jupiter/v1", "train": failed}
-    _, why, hint, *_ = ctl("train", "status").out.splitlines()
+    _, why, hint, *more = ctl("train", "status").out.splitlines()
     assert (why, hint) == ("failed: no?[2J text", "hint: write some")
+    assert "go on with it: jupiterctl train start --resume facade00" in more
 
 
 def test_a_run_that_was_stopped_says_how_it_goes_on(daemon, ctl):

@@ -64,6 +64,7 @@ class Processes:
             thread.join(100)
             assert not thread.is_alive()
         for rank in self._leader.ranks:
+            self._leader.wait_for_end(rank)
             assert rank.said(TaskFinished), rank.said(TaskFailed)
 
     def digests(self, island: str, rank: int = 0) -> dict[int, str]:

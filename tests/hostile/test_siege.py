@@ -78,8 +78,20 @@ class Besieged(Cluster):
             stdout=subprocess.PIPE,
         )  # fmt: skip
         siege = Siege({})
-        before = self._rss_mb()
         ended = asyncio.ensure_future(attacker.communicate())
+        try:
+            await self._watch(siege, ended)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                attacker.kill()  # where what was seen isn't what is wanted
+            output, _ = await ended
+        siege.result = json.loads(output)
+        print(f"{attack} {amount} {seconds:g} s: {siege}")
+        return siege
+
+    async def _watch(self, siege: Siege, ended: "asyncio.Future[tuple[bytes, bytes]]") -> None:
+        """Look at both daemons until a while after the attack."""
+        before = self._rss_mb()
         until_s = time.monotonic() + AFTER_S
         while time.monotonic() < until_s:
             if not ended.done():
@@ -88,9 +100,6 @@ class Besieged(Cluster):
             grown = [now - then for now, then in zip(self._rss_mb(), before, strict=True)]
             siege.growth_mb = max(siege.growth_mb, *grown)
             await asyncio.sleep(LOOK_S)
-        siege.result = json.loads((await ended)[0])
-        print(f"{attack} {amount} {seconds:g} s: {siege}")
-        return siege
 
     @contextlib.asynccontextmanager
     async def crowded(self, amount: int, seconds: float) -> AsyncGenerator[int]:

@@ -53,18 +53,19 @@ def test_the_tests_batches_hold_ids_beyond_16_bits(tmp_path: Path):
 @pytest.mark.full
 def test_the_loss_of_chunks_and_its_gradients_are_those_of_the_whole():
     torch.manual_seed(1)
-    hidden = torch.randn(logit_chunk_tokens(VOCAB) + 40, 8, requires_grad=True)
+    tokens = logit_chunk_tokens(VOCAB)
+    hidden = torch.randn(tokens + 40, 8, requires_grad=True)
     weight = torch.randn(VOCAB, 8, requires_grad=True)
     targets = torch.randint(0, VOCAB, (len(hidden),))
     whole = functional.cross_entropy(hidden @ weight.t(), targets, reduction="sum")
     wanted = torch.autograd.grad(whole, (hidden, weight))
-    chunked = cross_entropy(hidden, weight, targets, torch.float32)
+    chunked = cross_entropy(hidden, weight, targets, torch.float32, tokens)
     found = torch.autograd.grad(chunked, (hidden, weight))
     assert chunked.item() == pytest.approx(whole.item(), rel=1e-6)
     for one, other in zip(found, wanted, strict=True):
         difference = float((one - other).abs().max() / other.abs().max())
         assert difference < ROUNDING, "sums of 151,936 products in fp32"
-    alone = loss_alone(hidden, weight, targets, torch.float32)
+    alone = loss_alone(hidden, weight, targets, torch.float32, tokens)
     assert alone.item() == pytest.approx(whole.item(), rel=1e-6)
 
 

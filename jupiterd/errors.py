@@ -8,6 +8,10 @@ from collections.abc import Mapping
 
 from jupiterd.exit_codes import ExitCode
 from jupiterd.protocol.error_form import JupiterError
+from jupiterd.protocol.serving_errors import BusyError as BusyError
+from jupiterd.protocol.serving_errors import EngineLostError as EngineLostError
+from jupiterd.protocol.serving_errors import ModelNotServedError as ModelNotServedError
+from jupiterd.protocol.serving_errors import PromptTooLongError as PromptTooLongError
 
 
 class Bug(Exception):  # noqa: N818 - not an error of the user's
@@ -126,9 +130,7 @@ class BadCertificateError(RefusedError):
     """A caller showed a certificate that can't be any node's."""
 
     code = "bad-certificate"
-    default_hint = (
-        "a node's key is P-256; delete key.pem in its state folder, and it gets a new one"
-    )
+    default_hint = "a node's key is P-256; delete key.pem in its state folder for a new one"
 
 
 class TooOftenError(RefusedError):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd import errors
 from jupiterd.errors import BY_CODE, ExitCode, JupiterError
 
 ROOT = Path(__file__).parent.parent.parent
@@ -117,7 +118,9 @@ def test_no_two_errors_share_a_code():
     assert len({kind.code for kind in ours}) == len(ours)
     form, *named = ours
     assert form.__module__ == "jupiterd.protocol.error_form"
-    assert {kind.__module__ for kind in named} == {"jupiterd.errors"}
+    parts = {"jupiterd.errors", "jupiterd.protocol.serving_errors"}
+    assert {kind.__module__ for kind in named} == parts
+    assert all(getattr(errors, kind.__name__) is kind for kind in named)
 
 
 def _imported_by(package: str, forbidden: tuple[str, ...]) -> str:

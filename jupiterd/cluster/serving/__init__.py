@@ -1,0 +1,1 @@
+"""What is asked of a served model, and who may answer it: decisions alone."""

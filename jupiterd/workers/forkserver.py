@@ -26,7 +26,7 @@ import msgpack
 
 from jupiterd.gc_pause import collector_paused
 from jupiterd.protocol.frames import LINK_FD_VARIABLE
-from jupiterd.workers.thread_count import use_threads
+from jupiterd.workers import thread_share
 
 CONVERSIONS = "jupiterd.workers.train.architectures.skeleton:load_conversions"
 TENSORBOARD = "jupiterd.workers.train.report.tensorboard:load_library"
@@ -143,7 +143,7 @@ def _become(
         os.close(output)
         os.environ.update(environment)
         os.environ[LINK_FD_VARIABLE] = str(link)
-        use_threads()
+        thread_share.follow()
         from jupiterd.workers.__main__ import main as work
 
         status = work()

@@ -1,22 +1,30 @@
 """With how many threads this process computes: its share of the machine's cores.
 
-Owns telling the libraries that compute. A share that changes while a worker computes is taken where
-the work asks for it, between two batches. Doesn't know who else computes here: the daemon counts.
+Owns telling torch and each OpenBLAS that is loaded. A share that changes while a worker computes is
+taken where the work asks for it, between two batches. Doesn't know who else computes here: the
+daemon counts.
 """
 
 import ctypes
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
 
-VARIABLES = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "RAYON_NUM_THREADS",
-)
+OMP: Final = "OMP_NUM_THREADS"
+OPENBLAS: Final = "OPENBLAS_NUM_THREADS"
+"""OpenBLAS prefers it to `OMP`."""
+VARIABLES: Final = (OMP, "MKL_NUM_THREADS", OPENBLAS, "NUMEXPR_NUM_THREADS", "RAYON_NUM_THREADS")
 """Read by libraries as they load."""
+
+_MAPS: Final = Path("/proc/self/maps")
+_SETTERS: Final = tuple(
+    f"{prefix}openblas_set_num_threads{suffix}"
+    for prefix in ("", "scipy_")
+    for suffix in ("", "64_", "_64")
+)
+"""OpenBLAS's function under the names that distributions, numpy and scipy give it."""
 
 
 class _Share:
@@ -48,10 +56,47 @@ def take() -> None:
     The thread that computes calls it: OpenMP counts for each thread by itself.
     """
     threads = _Share.wanted
-    if threads == _Share.taken:
+    if threads != _Share.taken:
+        _Share.taken = threads
+        _tell(threads, threads)
+
+
+def follow(environment: Mapping[str, str] = os.environ) -> None:
+    """Compute as if the libraries had been loaded with this environment; for forked processes."""
+    _tell(_count(environment, OMP), _count(environment, OPENBLAS, OMP))
+
+
+def _tell(torch_threads: int, openblas_threads: int) -> None:
+    """Set both numbers where they are another; 0 leaves one as it is."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch_threads and torch.get_num_threads() != torch_threads:
+        torch.set_num_threads(torch_threads)
+    if openblas_threads:
+        for path in _loaded("openblas"):
+            _set_openblas(path, openblas_threads)
+
+
+def _count(environment: Mapping[str, str], *names: str) -> int:
+    """Return the first number that is there; 0 where there is none."""
+    given = (environment.get(name, "") for name in names)
+    return next((int(text) for text in given if text.isdecimal() and int(text)), 0)
+
+
+def _loaded(name: str) -> Iterator[str]:
+    """Yield the paths of this process's libraries with that in their file names; Linux tells."""
+    try:
+        lines = _MAPS.read_text().splitlines()
+    except OSError:
         return
-    _Share.taken = threads
-    if torch := sys.modules.get("torch"):
-        torch.set_num_threads(threads)
-    with suppress(OSError, AttributeError):  # it is preloaded for MLX, and else absent
-        ctypes.CDLL(None).openblas_set_num_threads(threads)
+    paths = {line.split(maxsplit=5)[-1] for line in lines}
+    yield from (path for path in sorted(paths) if name in path.rpartition("/")[2])
+
+
+def _set_openblas(path: str, count: int) -> None:
+    try:
+        library = ctypes.CDLL(path)
+    except OSError:  # its file was replaced meanwhile: it keeps the number it was loaded with
+        return
+    for name in _SETTERS:
+        if (setter := getattr(library, name, None)) is not None:
+            setter(count)

@@ -3,7 +3,6 @@
 python -P tests/support/slow_jupiterd.py SECONDS OPTIONS
 """
 
-import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,10 +11,10 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[2]))  # it is started in whatever folder
 
 from jupiterd.processes import interpreter
-from jupiterd.processes.interpreter import Process
+from jupiterd.processes.interpreter import Process, start_module
 from jupiterd.programs import jupiterd
 
-WORKER = Path(__file__).parent / "workers" / "slow_worker.py"
+ROOT = str(Path(__file__).parents[2])
 
 
 async def start_slowly(
@@ -26,15 +25,9 @@ async def start_slowly(
     pass_fds: Sequence[int],
 ) -> Process:
     """Start a module whose steps take longer; see `interpreter.start_module`."""
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", WORKER, os.environ["SLOW_SEQUENCE_S"], module, *arguments),
-        env=environment,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        pass_fds=tuple(pass_fds),
-        start_new_session=True,
-    )
+    slowed = [os.environ["SLOW_SEQUENCE_S"], module, *arguments]
+    found = {**environment, "PYTHONPATH": ROOT}
+    return await start_module("tests.support.workers.slow_worker", slowed, found, output, pass_fds)
 
 
 if __name__ == "__main__":

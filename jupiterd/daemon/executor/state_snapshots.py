@@ -14,7 +14,6 @@ from typing import Any
 
 from jupiterd.daemon.executor.device_allocation import RANKS
 from jupiterd.daemon.runtime.work_events import WorkOrder
-from jupiterd.errors import JupiterError
 from jupiterd.processes.snapshot_memory import SnapshotMemory
 from jupiterd.protocol.frames import CheckpointWritten
 from jupiterd.protocol.shared_snapshot import SharedSnapshot
@@ -111,11 +110,3 @@ def _place(folder: Path, name: str) -> Path:
 def _add_best(spool: Path, best: str, folder: Path) -> None:
     if best and (source := _place(spool, best)).is_file():
         shutil.copyfile(source, folder / BEST_FILE)
-
-
-def is_recoverable(error: JupiterError) -> bool:
-    """Say whether training may go on from where a worker was that failed so.
-
-    A loss that is no number any more would be none again.
-    """
-    return not error.is_permanent

@@ -43,7 +43,6 @@ from jupiterd.daemon.executor.offered_paths import OfferedPaths, requester
 from jupiterd.daemon.executor.outer_step_inputs import OuterStepInputs
 from jupiterd.daemon.executor.state_snapshots import (
     StateSnapshots,
-    is_recoverable,
     snapshots_of,
     write_folder,
 )
@@ -246,7 +245,7 @@ class WorkerRunner:
                                 saved_step = event.progress.step
                             yield event
                 except JupiterError as error:
-                    if is_recoverable(error):
+                    if not error.is_permanent:  # a loss that is no number would be none again
                         async for event in self._recovered(snapshots, saved_step, spool, inputs):
                             yield event
                     raise

@@ -1,15 +1,12 @@
 """A worker whose every sequence takes so much longer, as on a slow machine.
 
-python -P tests/support/workers/slow_worker.py SECONDS MODULE ARGUMENTS
+python -m tests.support.workers.slow_worker SECONDS MODULE ARGUMENTS
 """
 
 import runpy
 import sys
 import time
-from pathlib import Path
 from typing import Any
-
-sys.path.append(str(Path(__file__).parents[3]))  # it is started in whatever folder
 
 from jupiterd.cycle.training.batch_shares import Shares
 from jupiterd.workers.train.loop import TrainingLoop

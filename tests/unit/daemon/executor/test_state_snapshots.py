@@ -12,7 +12,6 @@ import pytest
 from jupiterd.daemon.executor.state_snapshots import (
     PARAM,
     StateSnapshots,
-    is_recoverable,
     snapshots_of,
     write_folder,
 )
@@ -146,7 +145,7 @@ def test_a_file_outside_its_folder_is_refused(tmp_path: Path, change: dict[str, 
     ],
 )
 def test_a_loss_that_is_no_number_isn_t_gone_on_from(error: JupiterError, *, goes_on: bool) -> None:
-    assert is_recoverable(error) == goes_on
+    assert error.is_permanent != goes_on
 
 
 async def recovered(folder: Path, saved_step: int, snapshot_step: int = 4) -> list[LocalWorkEvent]:

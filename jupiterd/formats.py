@@ -31,6 +31,13 @@ def _shown(char: str) -> str:
     return " " if unicodedata.category(char) == "Zs" else "?"
 
 
+def columns_of(character: str) -> int:
+    """Return the width of a character on a terminal, in columns."""
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
+
+
 def duration(seconds: float) -> str:
     """Return a length of time, such as `12 s`, `1 min 05 s` or `2 h 03 min`."""
     if seconds < 10:

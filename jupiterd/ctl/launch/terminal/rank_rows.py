@@ -8,8 +8,9 @@ before it: spinners then write another one. Other sequences are dropped, except 
 
 import codecs
 import re
-import unicodedata
 from typing import Final
+
+from jupiterd.formats import columns_of
 
 MAX_ROWS: Final = 64
 MAX_ROW_CHARACTERS: Final = 1 << 13
@@ -148,14 +149,7 @@ def visible(row: str, width: int) -> str:
             shown.append(piece)
             continue
         for character in piece.expandtabs():
-            left -= _columns(character)
+            left -= columns_of(character)
             if left >= 0:
                 shown.append(character)
     return "".join(shown) + ("\x1b[0m" if "\x1b" in row else "")
-
-
-def _columns(character: str) -> int:
-    """Return the width of a character on a terminal, in columns."""
-    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1

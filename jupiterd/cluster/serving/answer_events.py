@@ -1,0 +1,107 @@
+"""The answers of engines as clients see them, whichever engine it was.
+
+Owns what is changed: `model` is the name that was asked for, `system_fingerprint` tells the exact
+weights, and how many tokens there were comes in an event of its own, if it was asked for. What the
+engine wrote stays as it is. Where an engine counts no tokens that event says null: nothing is made
+up. Doesn't know sockets, nor engines by their names.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from jupiterd.cluster.serving.served_model import ServedModel
+
+DONE: Final = b"data: [DONE]\n\n"
+_EVENT_END: Final = b"\n\n"
+_DATA: Final = b"data:"
+_DONE_DATA: Final = b"[DONE]"
+FINGERPRINT_CHARACTERS: Final = 12
+
+
+def labels_of(model: ServedModel) -> dict[str, str]:
+    """Return the fields of each answer that name its model."""
+    exact = "folder" if model.artifact is None else model.artifact[:FINGERPRINT_CHARACTERS]
+    return {"model": model.name, "system_fingerprint": f"jupiter-{exact}"}
+
+
+def whole_answer(body: bytes, labels: Mapping[str, str]) -> tuple[bytes, Mapping[str, Any]]:
+    """Return an answer that isn't streamed, with its labels, and what it says of tokens."""
+    said = _decoded(body)
+    if said is None:
+        return body, {}
+    said.update(labels)
+    return json.dumps(said).encode(), _usage_of(said) or {}
+
+
+@dataclass
+class EventStream:
+    """One streamed answer, taken in pieces that may be cut anywhere."""
+
+    labels: Mapping[str, str]
+    wants_usage: bool
+    usage: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the engine said of tokens; empty: nothing yet."""
+    is_done: bool = False
+    """The engine has ended it in order."""
+    _rest: bytes = b""
+    _last: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Take what came; yield the whole events that clients get."""
+        *events, self._rest = (self._rest + piece).replace(b"\r\n", b"\n").split(_EVENT_END)
+        for event in events:
+            yield from self._event(event)
+
+    def end(self) -> Iterator[bytes]:
+        """Yield what is missing at the end of the engine's answer."""
+        if self._rest.strip():
+            yield from self._event(self._rest)
+        if not self.is_done:
+            yield from self._ended()
+
+    def _event(self, event: bytes) -> Iterator[bytes]:
+        data = event.strip()
+        if not data or self.is_done:
+            return
+        if not data.startswith(_DATA):
+            yield event + _EVENT_END  # a comment, with which engines show that they are alive
+        elif data.removeprefix(_DATA).strip() == _DONE_DATA:
+            yield from self._ended()
+        elif (said := _decoded(data.removeprefix(_DATA))) is None:
+            yield event + _EVENT_END
+        else:
+            yield from self._chunk(said)
+
+    def _chunk(self, said: dict[str, Any]) -> Iterator[bytes]:
+        if usage := _usage_of(said):
+            self.usage = usage
+        said.pop("usage", None)
+        said.update(self.labels)
+        self._last = said
+        if said.get("choices") or "error" in said:
+            yield _line({**said, "usage": None} if self.wants_usage else said)
+
+    def _ended(self) -> Iterator[bytes]:
+        self.is_done = True
+        if self.wants_usage:
+            yield _line({**self._last, "choices": [], "usage": self.usage or None})
+        yield DONE
+
+
+def _line(said: Mapping[str, Any]) -> bytes:
+    return b"data: " + json.dumps(said).encode() + _EVENT_END
+
+
+def _usage_of(said: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    found = said.get("usage")
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _decoded(data: bytes) -> dict[str, Any] | None:
+    try:
+        found: object = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None

@@ -1,0 +1,213 @@
+"""Requests for text: what engines get of them, and that whatever is sent is answered in order."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jupiterd.cluster.serving.field_checks import MAX_TOKENS, OF_CHAT, OF_COMPLETIONS
+from jupiterd.cluster.serving.request_checks import CheckedRequest, checked_request
+from jupiterd.cluster.serving.request_error import RequestError
+
+HELLO = {"model": "promoted", "messages": [{"role": "user", "content": "hello"}]}
+ONCE = {"model": "promoted", "prompt": "Once"}
+
+
+def chat(**fields: Any) -> CheckedRequest:
+    return checked_request(json.dumps({**HELLO, **fields}).encode(), is_chat=True)
+
+
+def completion(**fields: Any) -> CheckedRequest:
+    return checked_request(json.dumps({**ONCE, **fields}).encode(), is_chat=False)
+
+
+def test_what_engines_get_has_no_model_and_no_field_that_is_null():
+    found = chat(temperature=0.5, seed=None, stop="\n", metadata={"of": "the client"}, user="ann")
+    assert found.model == "promoted"
+    assert found.user == "ann"
+    assert found.request.body == {
+        "messages": [{"role": "user", "content": "hello"}],
+        "temperature": 0.5,
+        "stop": ["\n"],
+        "stream": False,
+    }
+
+
+def test_a_conversation_becomes_text_in_roles_that_templates_know():
+    parts = [{"type": "text", "text": "good "}, {"type": "text", "text": "day"}]
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    found = chat(
+        messages=[
+            {"role": "developer", "content": "be brief"},
+            {"role": "user", "content": parts},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+        ]
+    )
+    assert found.request.body["messages"] == [
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": "good day"},
+        {"role": "assistant", "content": "", "tool_calls": calls},
+    ]
+
+
+def test_the_newer_name_of_max_tokens_is_the_older_ones():
+    assert chat(max_completion_tokens=7, max_tokens=9).request.body["max_tokens"] == 7
+
+
+@pytest.mark.parametrize("prompt", ["a", ["a"]])
+def test_a_list_of_one_prompt_is_that_prompt(prompt: object):
+    assert completion(prompt=prompt).request.body["prompt"] == "a"
+
+
+@pytest.mark.parametrize("prompt", [[1, 2], [[1, 2]]])
+def test_a_prompt_may_be_ids_of_tokens(prompt: object):
+    assert completion(prompt=prompt).request.body["prompt"] == [1, 2]
+
+
+def test_usage_of_a_stream_is_asked_for_and_only_of_a_stream():
+    assert chat(stream=True, stream_options={"include_usage": True}).wants_usage
+    assert not chat(stream=True).wants_usage
+    assert refusal(chat, stream_options={"include_usage": True}) == "stream_options"
+
+
+def test_a_stream_is_told_to_the_engine_too():
+    found = completion(stream=True, echo=True, max_tokens=0, logprobs=3).request
+    assert found.is_streamed
+    assert found.body["stream"] is True
+    assert (found.body["echo"], found.body["max_tokens"], found.body["logprobs"]) == (True, 0, 3)
+
+
+def refusal(ask: Any, **fields: Any) -> str | None:
+    """Return which field is refused."""
+    with pytest.raises(RequestError) as caught:
+        ask(**fields)
+    assert caught.value.answer.status == 400
+    return caught.value.answer.param
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("max_tokens", 0),
+        ("max_tokens", -1),
+        ("max_tokens", MAX_TOKENS + 1),
+        ("max_tokens", 10**300),
+        ("max_tokens", 1.5),
+        ("max_tokens", "12"),
+        ("max_tokens", True),
+        ("temperature", -0.1),
+        ("temperature", 2.1),
+        ("temperature", "hot"),
+        ("temperature", 10**400),
+        ("top_p", 1.01),
+        ("seed", 2**64),
+        ("stop", ""),
+        ("stop", ["a"] * 17),
+        ("stop", {"a": 1}),
+        ("n", 2),
+        ("n", True),
+        ("stream", "yes"),
+        ("logit_bias", {"word": 1}),
+        ("logit_bias", {"7": 101}),
+        ("logprobs", 3),
+        ("top_logprobs", 3),
+        ("response_format", {"type": "json_schema"}),
+        ("tools", {"a": 1}),
+        ("model", 7),
+    ],
+)
+def test_a_field_that_is_wrong_is_named(field: str, value: object):
+    assert refusal(chat, **{field: value}) == field
+
+
+@pytest.mark.parametrize(
+    ("messages", "named"),
+    [
+        ([], "messages"),
+        ("hello", "messages"),
+        (["hello"], "messages[0]"),
+        ([{"role": "robot", "content": "a"}], "messages[0].role"),
+        ([{"role": "user"}], "messages[0].content"),
+        ([{"role": "user", "content": []}], "messages[0].content"),
+        (
+            [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}],
+            "messages[0].content[0]",
+        ),
+    ],
+)
+def test_a_message_that_is_wrong_is_named(messages: object, named: str):
+    assert refusal(chat, messages=messages) == named
+
+
+@pytest.mark.parametrize(
+    "prompt", [[], 7, ["a", "b"], [[1], [2]], [1, "a"], {"a": 1}, [[[1]]], [-1], [True], [2**31]]
+)
+def test_a_prompt_that_is_wrong_is_named(prompt: object):
+    assert refusal(completion, prompt=prompt) == "prompt"
+
+
+@pytest.mark.parametrize("field", ["best_of", "suffix"])
+def test_what_no_engine_does_is_refused(field: str):
+    assert refusal(completion, **{field: 2 if field == "best_of" else "end"}) == field
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'"text"',
+        b"\xff",
+        b'{"prompt": "\\ud800"}',
+        b'{"prompt": "a", "temperature": NaN}',
+        b"[" * 100_000,
+        b'{"prompt": ' + b"[" * 700 + b"]" * 700 + b"}",
+        b'{"prompt": ' + b"9" * 5000 + b"}",
+        b'{"model": "promoted"}',
+    ],
+)
+def test_what_is_no_request_is_told_in_the_form_of_openai(body: bytes):
+    with pytest.raises(RequestError) as caught:
+        checked_request(body, is_chat=False)
+    told = json.loads(caught.value.answer.body())["error"]
+    assert told["type"] == "invalid_request_error"
+    assert told["message"]
+    assert set(told) == {"message", "type", "param", "code"}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=12,
+)
+FIELDS = sorted({*OF_CHAT, *OF_COMPLETIONS, "model", "messages", "prompt", "stream_options"})
+
+
+def checked_or_refused(body: bytes, *, is_chat: bool) -> None:
+    """Check that a request is taken, or refused with a status of the caller's fault."""
+    refused: RequestError | None = None
+    try:
+        found = checked_request(body, is_chat=is_chat)
+        assert json.loads(json.dumps(dict(found.request.body), allow_nan=False))
+        assert "model" not in found.request.body
+    except RequestError as error:
+        refused = error
+    if refused is not None:
+        assert 400 <= refused.answer.status < 500
+        assert json.loads(refused.answer.body())["error"]["message"]
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=200), st.booleans())
+def test_any_bytes_are_taken_or_refused(body: bytes, is_chat: bool):
+    checked_or_refused(body, is_chat=is_chat)
+
+
+@settings(max_examples=300)
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=6), st.booleans())
+def test_any_fields_are_taken_or_refused(fields: dict[str, Any], is_chat: bool):
+    whole = {**(HELLO if is_chat else ONCE), **fields}
+    checked_or_refused(json.dumps(whole).encode(), is_chat=is_chat)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.ctl.model import gguf_program
-from jupiterd.ctl.model.gguf_file.write import write_gguf
 from jupiterd.errors import (
     JupiterError,
     MissingExtraError,
@@ -22,6 +21,7 @@ from jupiterd.errors import (
     WorkFailedError,
 )
 from jupiterd.formats import printable
+from jupiterd.gguf_file.write import write_gguf
 
 CONVERTER = "convert_hf_to_gguf.py"
 GGUF_FILE = "model.gguf"

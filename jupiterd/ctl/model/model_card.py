@@ -15,10 +15,10 @@ from jupiterd.ctl.model.example_prompt import example_prompt
 from jupiterd.ctl.model.gguf import HERE
 from jupiterd.ctl.model.special_tokens import SpecialTokens
 from jupiterd.ctl.output.model_lines import training_lines
-from jupiterd.ctl.sources.weights_header import Weights
 from jupiterd.cycle.rounds.explanation import explain
 from jupiterd.formats import counted, duration, plain, printable, size
 from jupiterd.ids import short
+from jupiterd.weights_header import Weights
 
 Document = Mapping[str, Any]
 

@@ -24,10 +24,10 @@ from typing import Any
 from jupiterd.ctl.model.gguf import GGUF_FILE, make_gguf
 from jupiterd.ctl.model.model_card import CardFacts, card
 from jupiterd.ctl.model.special_tokens import exported_marks
-from jupiterd.ctl.sources.weights_header import read_weights
 from jupiterd.errors import ConflictError, CorruptArtifactError, DiskFullError, UsageError
 from jupiterd.formats import size
 from jupiterd.store.disk import NO_ROOM, is_no_room
+from jupiterd.weights_header import read_weights
 
 CARD_FILE = "README.md"
 RECORD_FILE = "jupiter.json"

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jupiterd.ctl.model.gguf_file.vocabulary import adds_bos
 from jupiterd.cycle.base.model_files import FAST_TOKENIZER
 from jupiterd.cycle.data.special_tokens import END_OF_TEXT, SAYING_FILES, end_token, token_text
 from jupiterd.cycle.data.tokenizer_identity import TEMPLATE_FILE
+from jupiterd.gguf_file.vocabulary import adds_bos
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import pytest
 import torch
 import transformers as hf
 
-from jupiterd.ctl.model.gguf_file.architecture import architecture_of
-from jupiterd.ctl.model.gguf_file.vocabulary import vocabulary_of
-from jupiterd.ctl.model.gguf_file.write import write_gguf
 from jupiterd.errors import UsageError
+from jupiterd.gguf_file.architecture import architecture_of
+from jupiterd.gguf_file.vocabulary import vocabulary_of
+from jupiterd.gguf_file.write import write_gguf
 from jupiterd.workers.tokens.tokenizer import (
     CONFIG_FILE,
     TOKENIZER_FILE,

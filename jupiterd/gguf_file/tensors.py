@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.ctl.model.gguf_file.architecture import Architecture
-from jupiterd.ctl.sources.weights_header import LENGTH_BYTES, header
 from jupiterd.errors import UsageError
+from jupiterd.gguf_file.architecture import Architecture
+from jupiterd.weights_header import LENGTH_BYTES, header
 
 if TYPE_CHECKING:
     import numpy as np

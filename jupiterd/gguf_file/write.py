@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from jupiterd.ctl.model.gguf_file.architecture import Architecture, architecture_of
-from jupiterd.ctl.model.gguf_file.tensors import StoredTensor, stored_tensors
-from jupiterd.ctl.model.gguf_file.vocabulary import Vocabulary, vocabulary_of
 from jupiterd.cycle.data.special_tokens import SAYING_FILES
 from jupiterd.cycle.data.tokenizer_identity import TEMPLATE_FILE
 from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.errors import CorruptArtifactError, MissingExtraError, UsageError
+from jupiterd.gguf_file.architecture import Architecture, architecture_of
+from jupiterd.gguf_file.tensors import StoredTensor, stored_tensors
+from jupiterd.gguf_file.vocabulary import Vocabulary, vocabulary_of
 
 MOSTLY_F16: Final = 1
 QUANTIZATION_VERSION: Final = 2

@@ -37,7 +37,7 @@ TASKS = {
     "generate": "jupiterd.workers.generate.samples",
     "try_generator": "jupiterd.workers.generate.generator_trial",
     "prompt": "jupiterd.workers.generate.prompt",
-    "evaluate": "jupiterd.workers.evaluate.score",
+    "evaluate": "jupiterd.workers.answers.evaluation",
     "evaluate_held_out": "jupiterd.workers.evaluate.held_out",
     "gate": "jupiterd.workers.evaluate.gate_verdict",
     "choose_proxy_text": "jupiterd.workers.proxies.text",

@@ -34,7 +34,7 @@ TENSORBOARD = "jupiterd.workers.train.report.tensorboard:load_library"
 PRELOADED: Mapping[str, Sequence[str]] = {
     "torch": (
         "jupiterd.workers.train.torch.torch_rank",
-        "jupiterd.workers.evaluate.score",
+        "jupiterd.workers.answers.evaluation",
         "jupiterd.workers.generate.samples",
         "jupiterd.workers.proxies.student",
         CONVERSIONS,

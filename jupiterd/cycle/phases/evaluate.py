@@ -5,9 +5,10 @@ Owns what is scored and by how many items. Doesn't know what the scores mean (`c
 
 from typing import TYPE_CHECKING
 
-from jupiterd.cycle.base.work_item import Phase, WorkItem
+from jupiterd.cycle.base.work_item import PREVIOUS, Phase, WorkItem
 from jupiterd.cycle.data.split import DEV, GATE, VAULT
 from jupiterd.cycle.generation.promotion import main_generator
+from jupiterd.cycle.generation.round_answers import ANSWERS
 from jupiterd.cycle.phases.collect import held_out
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.looks import is_shown_the_vault
@@ -75,8 +76,25 @@ def _scoring(
         **held_out(view, domain),
         **_contestants(view, domain),
     }
+    if params["completions"]:
+        params["answers"] = view.cycle
+        inputs |= _answers_before(view)
     name = item_id(view.round, Phase.EVALUATE, number, view.candidate or "")
     return WorkItem(name, Phase.EVALUATE, "evaluate", params, inputs)
+
+
+def _answers_before(view: RoundView) -> dict[str, ArtifactId]:
+    """Return the newest answers of an earlier round: what still holds of them isn't written again.
+
+    Nothing waits for them where nobody in reach has them.
+    """
+    for number in range(view.round - 1, 0, -1):
+        begins = f"{item_id(number, Phase.EVALUATE, 0)}/"
+        for name in sorted(view.completed, reverse=True):
+            outputs = view.completed[name].outputs
+            if name.startswith(begins) and ANSWERS in outputs:
+                return {f"{PREVIOUS}{ANSWERS}": outputs[ANSWERS]}
+    return {}
 
 
 def _contestants(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:

@@ -1,6 +1,7 @@
-"""The task `evaluate`: score held-out text under candidate, last student, generator and baselines.
+"""Scoring held-out text under candidate, last student, generator and baselines.
 
-Owns putting them side by side over the same bytes. Doesn't decide anything (`judge` does).
+Owns putting them side by side over the same bytes. Doesn't decide anything (`judge` does). It is
+most of the task `evaluate` (`answers.evaluation`), of which it reads these:
 
 inputs: model, incumbent, generator (these two are optional: the byte model takes the place of one
 that is absent; where they are the same model it is scored once), base (the model that the cycle
@@ -105,8 +106,8 @@ class Scores:
     """Scored under a model, or written: so many steps the piece had, as it told meanwhile."""
 
 
-def run(task: Task) -> TaskFinished:
-    """Do the task that a daemon gave."""
+def scored(task: Task, progress: Progress) -> TaskFinished:
+    """Do the task that a daemon gave, and tell that progress of it."""
     limits = ScoringLimits(
         int(task.params["min_document_bytes"]),
         int(task.params["max_document_bytes"]),
@@ -139,7 +140,7 @@ def run(task: Task) -> TaskFinished:
     saved_nats = SavedNats(
         task.scratch_dir.parent / FOLDER, computed_on(params.engine, params.device)
     )
-    scores = score(inputs, params, task.progress, saved_nats)
+    scores = score(inputs, params, progress, saved_nats)
     write_scores(task.output_dir / "scores", scores.documents, scores.cloze)
     if scores.sanity is not None:
         write_sanity(task.output_dir / "scores", scores.sanity)

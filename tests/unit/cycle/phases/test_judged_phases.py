@@ -53,6 +53,23 @@ def test_last_student_and_generator_are_scored_beside_the_candidate(domain: Doma
     assert {"incumbent", "generator"}.isdisjoint(inputs_of(step))
 
 
+def test_answers_that_an_earlier_round_has_are_shown_to_the_piece_that_asks(domain: Domain) -> None:
+    step, _ = next_step(judged_view(domain), domain, SHAPE)
+    assert isinstance(step, RunItems)
+    assert [item.params.get("answers") for item in step.items] == ["c" * 16, None]
+    assert not any("previous_answers" in item.inputs for item in step.items)  # an older build's
+    shown = judged_view(domain)
+    for number, model in ((1, "model-1"), (1, "a-model"), (2, "model-2")):
+        name = item_id(number, Phase.EVALUATE, 0, artifact(model))
+        made = {"scores": artifact("s"), "answers": artifact(f"answers-{model}")}
+        shown.completed[name] = WorkResult(made)  # type: ignore[index]
+    del shown.completed[name]  # type: ignore[attr-defined]
+    step, _ = next_step(shown, domain, SHAPE)
+    assert isinstance(step, RunItems)
+    before = [item.inputs.get("previous_answers") for item in step.items]
+    assert before == [artifact("answers-model-1"), None]
+
+
 @pytest.mark.parametrize(
     ("named", "scored"),
     [

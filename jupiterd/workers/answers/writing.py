@@ -1,0 +1,116 @@
+"""Writes the answers of a round's models, many prompts at once, one model in memory at a time.
+
+Owns what is asked of whom, and that what a model has answered before isn't written again. Doesn't
+know how prompts are chosen (`cycle.generation.asked_prompts`), or who reads the answers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jupiterd.cycle.generation.asked_prompts import AskedPrompt
+from jupiterd.cycle.generation.round_answers import MAX_ANSWER_CHARS, NEW_TOKENS, RoundAnswers
+from jupiterd.cycle.templates.prompt import Prompt
+from jupiterd.errors import JupiterError
+from jupiterd.workers.generate.engine import Request, Sampling, WritingEngine
+from jupiterd.workers.generate.engines import AUTO, engine_of_folder
+
+GREEDY = Sampling(NEW_TOKENS, temperature=0.0, top_p=1.0)
+
+MAX_REASON_CHARS = 200
+
+OnWritten = Callable[[int], None]
+"""Told how many answers are written so far."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What is asked of whom in one round."""
+
+    models: Mapping[str, Path]
+    """Role -> folder, which its artifact's id names; in the order in which they answer."""
+    prompts: tuple[AskedPrompt, ...]
+    before: RoundAnswers | None = None
+    """Of an earlier round."""
+
+    @property
+    def to_write(self) -> int:
+        """Return how many answers nobody has written yet."""
+        return sum(len(self.open_for(folder)) for folder in self.folders)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Return the different models: one may play two roles."""
+        return tuple(dict.fromkeys(self.models.values()))
+
+    def known_of(self, folder: Path) -> Mapping[AskedPrompt, str]:
+        """Return what a model has answered in an earlier round."""
+        return {} if self.before is None else self.before.of_model(folder.name)
+
+    def open_for(self, folder: Path) -> list[AskedPrompt]:
+        """Return the prompts that a model hasn't answered yet."""
+        known = self.known_of(folder)
+        return [prompt for prompt in self.prompts if prompt not in known]
+
+
+def answered(
+    asking: Asking, params: Mapping[str, Any], on_written: OnWritten
+) -> tuple[RoundAnswers, str]:
+    """Return the answers of all models that can write, and why others can't; empty: all can.
+
+    params: engine (torch or mlx, as the node has it) and device (of torch)
+    """
+    written: dict[str, tuple[str, ...]] = {}
+    troubles: list[str] = []
+    count = 0
+    for folder in asking.folders:
+        before = count
+        try:
+            found = _of_model(asking, folder, params, lambda n, b=before: on_written(b + n))
+            written[folder.name] = tuple(found[prompt] for prompt in asking.prompts)
+        except Exception as error:  # noqa: BLE001 - another model may still answer
+            roles = " and ".join(role for role, each in asking.models.items() if each == folder)
+            troubles.append(f"{roles}: {reason_of(error)}")
+        count += len(asking.open_for(folder))
+    models = {role: folder.name for role, folder in asking.models.items()}
+    return RoundAnswers(models, asking.prompts, written), "; ".join(troubles)
+
+
+def reason_of(error: Exception) -> str:
+    """Return one line for people on why something couldn't be written."""
+    if isinstance(error, JupiterError):
+        return error.message
+    return " ".join(f"{type(error).__name__}: {error}".split())[:MAX_REASON_CHARS]
+
+
+def _of_model(
+    asking: Asking, folder: Path, params: Mapping[str, Any], on_written: OnWritten
+) -> Mapping[AskedPrompt, str]:
+    """Return a model's answer to each prompt; it is opened only where one isn't known."""
+    known, new = asking.known_of(folder), asking.open_for(folder)
+    if not new:
+        return known
+    means = {name: params[name] for name in ("engine", "device") if name in params}
+    engine = engine_of_folder(folder, {**means, "wanted_engine": AUTO})
+    return {**known, **_written(engine, new, on_written)}
+
+
+def _written(
+    engine: WritingEngine, prompts: Sequence[AskedPrompt], on_written: OnWritten
+) -> dict[AskedPrompt, str]:
+    requests = [Request(_fitting(engine, prompt.for_models()), seed=0) for prompt in prompts]
+    found: dict[AskedPrompt, str] = {}
+    for number, answer in engine.write(requests, GREEDY):
+        found[prompts[number]] = answer.text[:MAX_ANSWER_CHARS]
+        on_written(len(found))
+    return found
+
+
+def _fitting(engine: WritingEngine, prompt: Prompt) -> Prompt:
+    """Return the prompt, or as much of its end as a model of short context can hold."""
+    text = prompt.opening
+    while not engine.fits(prompt, NEW_TOKENS) and len(text) > 1:
+        text = text[len(text) // 4 or 1 :]
+        prompt = Prompt(text, text, prompt.goes_on)
+    return prompt

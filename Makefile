@@ -131,9 +131,9 @@ bench-cycle: setup
 	@$(BIN)/python -m tests.bench.cycle $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) $(if $(KEEP),--keep '$(KEEP)') $(if $(PAGES),--pages '$(PAGES)')
 
 # What islands learn, beside training alone and together, and how fast over 1 Gbit/s. Losses take an hour a seed and core:
-# make bench-islands [ONLY=network or losses, unequal, sameness, hashes, cost, kill] [MACHINES=2] [NETWORK_ROUNDS=2] [PASSES=3] [STEPS=2000] [SEEDS=3] [SEED=1, the first] [WHO=wait] [SIZE=3m] [BATCH=16] [RATE=0.001] [EVERY=15] [KEEP=folder, to measure losses in pieces]
+# make bench-islands [ONLY=network or losses, recipe, unequal, sameness, hashes, cost, kill] [MACHINES=2] [NETWORK_ROUNDS=2] [PASSES=3] [STEPS=2000] [SEEDS=3] [SEED=1, the first] [WHO=wait] [SIZE=3m] [BATCH=16] [RATE=0.001] [EVERY=15] [KEEP=folder, to measure losses in pieces] [MUON_RATE=0.002] [SHARE=0.65, of AdamW's steps]
 bench-islands: setup
-	@$(BIN)/python -m tests.bench.islands $(if $(ONLY),--only '$(ONLY)') $(if $(STEPS),--steps $(STEPS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SEED),--from-seed $(SEED)) $(foreach who,$(WHO),--who $(who)) $(if $(SIZE),--size $(SIZE)) $(if $(MACHINES),--network-machines $(MACHINES)) $(if $(NETWORK_ROUNDS),--network-rounds $(NETWORK_ROUNDS)) $(if $(PASSES),--network-passes $(PASSES)) $(if $(BATCH),--batch $(BATCH)) $(if $(RATE),--learning-rate $(RATE)) $(if $(EVERY),--every $(EVERY)) $(if $(KEEP),--keep '$(KEEP)')
+	@$(BIN)/python -m tests.bench.islands $(if $(ONLY),--only '$(ONLY)') $(if $(STEPS),--steps $(STEPS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SEED),--from-seed $(SEED)) $(foreach who,$(WHO),--who $(who)) $(if $(SIZE),--size $(SIZE)) $(if $(MACHINES),--network-machines $(MACHINES)) $(if $(NETWORK_ROUNDS),--network-rounds $(NETWORK_ROUNDS)) $(if $(PASSES),--network-passes $(PASSES)) $(if $(BATCH),--batch $(BATCH)) $(if $(RATE),--learning-rate $(RATE)) $(if $(EVERY),--every $(EVERY)) $(if $(KEEP),--keep '$(KEEP)') $(if $(MUON_RATE),--muon-rate $(MUON_RATE)) $(if $(SHARE),--share $(SHARE))
 
 # How fast artifacts travel, beside what the wire gives; as root, on Linux: make bench-artifacts [ONLY=loopback] [TRIALS=5] [MIB=512] [MBIT=1000]
 bench-artifacts: setup

@@ -4,6 +4,7 @@ python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--from-seed
                               [--size 1m|3m|3m-wide|tiny] [--seq-len N] [--batch N]
                               [--learning-rate R] [--precision P] [--compile on]
                               [--keep FOLDER] [--who TEXT]...
+                              [--muon-rate R] [--share S]
                               [--sync-every N] [--network-machines N] [--network-rounds N]
                               [--network-passes N] [--kill-every N]
 
@@ -36,12 +37,15 @@ from tests.bench.islands.cost import print_cost
 from tests.bench.islands.kept import KeptResults
 from tests.bench.islands.killed import print_killed
 from tests.bench.islands.losses import (
+    ALONE,
     ISLANDS,
     MIXED,
+    contestants,
     print_losses,
     verdict,
 )
 from tests.bench.islands.network import print_network
+from tests.bench.islands.recipes import GOAL_SHARE, Optimizer, print_recipes
 from tests.bench.islands.text import Text, packed
 from tests.bench.train.single import preset
 from tests.support.network.lab import why_there_is_no_lab
@@ -167,6 +171,8 @@ def main() -> None:
     parser.add_argument("--kill-every", type=int, default=20, help="the same, for kill; full: 100")
     parser.add_argument("--size", choices=tuple(SIZES), default="3m-wide")
     parser.add_argument("--seq-len", type=int, default=64)
+    parser.add_argument("--muon-rate", type=float, default=0.002, help="for recipe: Muon's")
+    parser.add_argument("--share", type=float, default=GOAL_SHARE, help="of steps, for recipe")
     chosen = parser.parse_args()
     exact = shape_of(chosen.size, chosen.seq_len, "auto", "auto")
     shape = shape_of(chosen.size, chosen.seq_len, chosen.precision, chosen.compile)
@@ -174,7 +180,8 @@ def main() -> None:
     print(f"  {parameter_count(shape):,} parameters, {ISLANDS} islands of {chosen.batch} sequences")
     if any(chosen.only in name for name in ("network", "kill")):
         print_wired(exact, chosen)
-    if not any(chosen.only in name for name in ("sameness", "hashes", "cost", "losses", "unequal")):
+    learned = ("sameness", "hashes", "cost", "losses", "unequal", "recipe")
+    if not any(chosen.only in name for name in learned):
         return
     with tempfile.TemporaryDirectory() as folder:
         text = packed(Path(folder) / "shards", shape)
@@ -193,6 +200,14 @@ def main() -> None:
             print_unequal(races, chosen.every)
         if chosen.only in "losses":
             print_losses(races, chosen.every, KeptResults(chosen.keep), chosen.who or ("",))
+        if chosen.only and chosen.only in "recipe":
+            names = chosen.who or [ALONE]
+            who = [c for c in contestants(chosen.every) if any(part in c.name for part in names)]
+            rates: Mapping[Optimizer, float] = {
+                "adamw": chosen.learning_rate,
+                "muon": chosen.muon_rate,
+            }
+            print_recipes(races, rates, chosen.share, KeptResults(chosen.keep), who)
 
 
 def with_blas() -> None:

@@ -21,6 +21,7 @@ from jupiterd.doctor import (
     multicast,
     nvidia_driver,
     ports,
+    rank_variables,
     versions,
     wsl,
 )
@@ -48,6 +49,7 @@ CHECKS: Final[dict[str, Check]] = {
     links.CHECK: lambda machine: links.judge(links.read(machine)),
     versions.CHECK: versions.judge,
     nvidia_driver.CHECK: lambda machine: nvidia_driver.judge(nvidia_driver.read(machine)),
+    rank_variables.CHECK: rank_variables.judge,
     "engines": lambda machine: engines.judge(engines.read(machine)),
 }
 """Name -> check, in the order of the output."""

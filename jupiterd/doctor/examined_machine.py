@@ -6,7 +6,7 @@ daemon.
 
 import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +35,8 @@ class ExaminedMachine:
     """The status document of the running daemon; None: no daemon answers."""
     free_disk_bytes: int = 0
     """Bytes that must stay free on the disk of the state folder."""
+    rank_variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What `env:` gives the ranks that train here."""
     system: str = "Linux"
     """`Linux` or `Darwin`."""
 
@@ -77,6 +79,7 @@ def machine_of(settings: Settings, status: Row | None, port: int) -> ExaminedMac
         interfaces=settings.interface,
         status=status,
         free_disk_bytes=settings.free_disk_mib * MIB,
+        rank_variables=settings.env,
         system=platform.system(),
     )
 

@@ -5,7 +5,7 @@ Owns the group of all its tasks, and giving everything back. Doesn't know what t
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from jupiterd.daemon.app.node import Node
@@ -45,6 +45,7 @@ async def serve(
             node.setting_sources.update(sources)
             take_signals(node)
             _warn_of_missing(settings.interface)
+            _warn_of_doubtful(settings.env)
             logging.getLogger().addHandler(node.observers.own_report.log)
             group.create_task(trim_memory_periodically(), name="memory")
             observers = node.observers
@@ -69,3 +70,15 @@ def _warn_of_missing(interfaces: tuple[str, ...]) -> None:
     """Warn of an interface that isn't there: it may be mistyped, or be plugged in later."""
     if reason := missing_of(interfaces):
         log.warning("interface_missing", extra={"reason": reason})
+
+
+def _warn_of_doubtful(rank_variables: Mapping[str, str]) -> None:
+    """Warn of variables for ranks that are probably mistyped: ranks would fail, or be slow."""
+    if not rank_variables:
+        return
+    import psutil
+
+    from jupiterd.doctor.rank_variables import doubts  # memory that most daemons need not
+
+    for reason in doubts(rank_variables, psutil.net_if_addrs()):
+        log.warning("rank_variable_doubtful", extra={"reason": reason})

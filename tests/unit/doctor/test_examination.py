@@ -99,5 +99,5 @@ def test_where_something_fails_the_exit_status_is_8(tmp_path: Path, monkeypatch)
 
 def test_all_that_was_promised_is_looked_at():
     promised = {"multicast", "firewall", "local-network", "wsl", "clock", "disk", "ports"}
-    assert promised | {"versions", "links", "nvidia", "engines", "daemon"} == set(CHECKS)
+    assert promised | {"versions", "links", "nvidia", "env", "engines", "daemon"} == set(CHECKS)
     assert {engines.TORCH, engines.NCCL, engines.MLX} == {"torch", "nccl", "mlx"}

@@ -21,6 +21,9 @@ CONTROL_SOCKET = "control.sock"
 QUESTION_SOCKET = "question.sock"
 """The one beside it for whoever only asks for a document (see `local_query`)."""
 
+SERVE_SOCKET = "serve.sock"
+"""And the one on which models answer: HTTP, as OpenAI's API has it."""
+
 LOGS = Path("logs")
 """Inside the state folder: what the daemon and its workers say, a file for each."""
 

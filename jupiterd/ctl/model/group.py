@@ -1,4 +1,4 @@
-"""`jupiterctl model ...`: lists, shows, exports and promotes models."""
+"""`jupiterctl model ...`: lists, shows, exports and promotes models, and talks to them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from jupiterd.ctl.chat.command import chat
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.output.console import Console
@@ -25,6 +26,9 @@ FETCHING_S = 3600.0
 @click.group(cls=Group)
 def command() -> None:
     """The models that rounds and training runs have made."""
+
+
+command.add_command(chat)
 
 
 @command.command("list")

@@ -18,6 +18,8 @@ from jupiterd.errors import JupiterError, UsageError
 
 _CLEAR_LINE = "\r\x1b[K"
 
+_ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+
 
 class Console:
     """The output of one run of a command."""
@@ -43,10 +45,15 @@ class Console:
         return self.is_table and _can_ask()
 
     @property
+    def is_terminal(self) -> bool:
+        """Return whether people read the output at a terminal."""
+        return self.is_table and _is_terminal(sys.stdout)
+
+    @property
     def can_draw(self) -> bool:
         """Return whether the output goes to a terminal that can show more than ASCII."""
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-        return self.is_table and _is_terminal(sys.stdout) and encoding == "utf8"
+        return self.is_terminal and encoding == "utf8"
 
     def show(
         self,
@@ -168,11 +175,15 @@ def notice(text: str) -> None:
 
 
 def _json(document: Mapping[str, Any], **form: Any) -> str:
-    """Return strict JSON, without the infinities that a daemon of another version may send."""
+    """Return strict JSON, without the infinities that a daemon of another version may send.
+
+    Control characters are escaped, also those that JSON would let through to a terminal.
+    """
     try:
-        return json.dumps(document, ensure_ascii=False, allow_nan=False, **form)
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False, **form)
     except ValueError:
-        return json.dumps(with_finite_numbers({**document}), ensure_ascii=False, **form)
+        text = json.dumps(with_finite_numbers({**document}), ensure_ascii=False, **form)
+    return text if text.isascii() and "\x7f" not in text else text.translate(_ESCAPES)
 
 
 def _can_ask() -> bool:

@@ -51,13 +51,15 @@ WITHOUT_JSON = {
 }
 
 ELSEWHERE = {
+    "model chat": "chat/test_one_answer.py",
     "model export": "model/test_model.py",
     "data export": "data/test_data_export.py",
     "cycle report": "test_report.py",
     "launch list": "launch/test_known.py",
     "launch stop": "launch/test_known.py",
 }
-"""Commands whose documents tell of files that are long in the making: their own tests read them."""
+"""Commands whose documents tell of files that are long in the making, or of what a model says: they
+have tests of their own that read them."""
 
 ARGUMENTS = {
     "status": "",

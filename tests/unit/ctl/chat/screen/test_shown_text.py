@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.ctl.chat.shown_text import shown_text
+from jupiterd.ctl.chat.screen.shown_text import shown_text
 
 
 @pytest.mark.parametrize(

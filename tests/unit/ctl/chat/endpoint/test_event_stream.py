@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.ctl.chat.event_stream import Event, EventStream
+from jupiterd.ctl.chat.endpoint.event_stream import Event, EventStream
 
 STREAM = (
     "\ufeffdata: {\"text\": \"caf\u00e9 \u4f60\u597d\"}\n\n: loading python/2\n\n"

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.ctl.chat.columns import SideBySide, WrappedText, cut, width_of
+from jupiterd.ctl.chat.screen.columns import SideBySide, WrappedText, cut, width_of
 
 TEXTS = st.text(alphabet="ab \n\u4f60\u597d\u00e9\u0301\U0001f600\t-", max_size=120)
 

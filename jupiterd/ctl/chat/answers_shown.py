@@ -1,0 +1,58 @@
+"""Asks a question of a talk, and shows the answers with their figures.
+
+Owns the order: answers, figures, errors. Doesn't know where the question comes from.
+"""
+
+from pathlib import Path
+
+from jupiterd.ctl.chat.answer_lines import figures_line
+from jupiterd.ctl.chat.answer_round import AnswerRound
+from jupiterd.ctl.chat.asking import Question
+from jupiterd.ctl.chat.screen.answer_screen import AnswerScreen, Paper, answer_screen
+from jupiterd.ctl.chat.talk import Talk
+from jupiterd.ctl.chat.writing import Writing
+from jupiterd.ctl.output.console import Console
+
+
+class Answers:
+    """Whoever asks the partners of a talk."""
+
+    def __init__(self, state_dir: Path, console: Console, talk: Talk) -> None:
+        self._state_dir, self._console, self._talk = state_dir, console, talk
+
+    def shown(self, question: Question, paper: Paper) -> list[Writing]:
+        """Ask, and show what comes while it comes; return the answers.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C has stopped it; what came is shown, with its figures.
+        """
+        titles = [partner.facts.name for partner in self._talk.partners]
+        return self._asked(question, answer_screen(paper, titles), paper)
+
+    def silent(self, question: Question, screen: AnswerScreen) -> list[Writing]:
+        """Ask, and return the answers."""
+        return self._asked(question, screen, None)
+
+    def _asked(
+        self, question: Question, screen: AnswerScreen, paper: Paper | None
+    ) -> list[Writing]:
+        asking = AnswerRound(self._console, self._talk.partners, question, screen)
+        try:
+            asking.run(self._state_dir)
+        finally:
+            if paper is not None:
+                self._show_figures(asking.writings, paper)
+        return asking.writings
+
+    def _show_figures(self, writings: list[Writing], paper: Paper) -> None:
+        """Show them at a terminal; elsewhere, only if somebody wants all of them."""
+        for writing in writings:
+            if not writing.text or writing.error is not None:
+                continue
+            line = figures_line(
+                writing, is_named=len(writings) > 1, is_verbose=self._talk.is_verbose
+            )
+            if paper.is_terminal:
+                paper.write(f"{paper.dim(line)}\n")
+            elif self._talk.is_verbose:
+                self._console.notice(line)

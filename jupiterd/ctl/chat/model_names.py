@@ -1,0 +1,33 @@
+"""What a user calls a model, as the daemon knows it.
+
+Owns telling a folder of this machine from a name. Doesn't know which models there are.
+"""
+
+from pathlib import Path
+
+from jupiterd.errors import NotFoundError
+from jupiterd.path_text import path_of, path_text
+
+PROMOTED = "promoted"
+"""The newest cycle's model that writes."""
+
+CONFIG = "config.json"
+
+
+def model_called(text: str) -> str:
+    """Return the name, or the whole path of a folder: the daemon works in another one.
+
+    A text is a folder if it begins as paths do, or has a config.json in it.
+
+    Raises:
+        NotFoundError: it is a path, and there is no such folder.
+    """
+    is_path = text.startswith(("/", "./", "../", "~")) or text in {".", ".."}
+    folder = path_of(text) if is_path else Path(text)
+    if not is_path and not (folder / CONFIG).is_file():
+        return text
+    if not folder.is_dir():
+        raise NotFoundError(
+            f"there is no folder {path_text(folder)}", "jupiterctl model list shows every model"
+        )
+    return path_text(folder.resolve())

@@ -1,0 +1,174 @@
+"""Shows answers while they are written: one, two in columns, or one below the other.
+
+Owns what goes to the output, and drawing rows again that can still change. Doesn't know where the
+text comes from. Nothing that a model wrote steers the terminal (`shown_text`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TextIO
+
+from jupiterd.ctl.chat.screen.columns import SideBySide, cut
+from jupiterd.ctl.chat.screen.shown_text import shown_text
+
+DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
+CLEAR_TO_END_OF_ROW, CLEAR_BELOW = "\x1b[K", "\x1b[J"
+SPARE_ROWS = 2
+"""Of a terminal's rows, free below two columns."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The output that answers go to."""
+
+    out: TextIO
+    columns: int = 80
+    rows: int = 24
+    is_terminal: bool = False
+    has_styles: bool = False
+    """Text may be dim or bold."""
+    line: str = "\u2502"
+    """What is drawn between columns."""
+
+    def write(self, text: str) -> None:
+        """Write at once."""
+        self.out.write(text)
+        self.out.flush()
+
+    def dim(self, text: str) -> str:
+        """Return text that is less important than an answer."""
+        return f"{DIM}{text}{PLAIN}" if self.has_styles else text
+
+    def bold(self, text: str) -> str:
+        """Return a title."""
+        return f"{BOLD}{text}{PLAIN}" if self.has_styles else text
+
+
+class AnswerScreen(Protocol):
+    """Where the answers to one question are shown."""
+
+    def text(self, side: int, piece: str) -> None:
+        """Show more of the answer of one side, from 0 on."""
+        ...
+
+    def end(self, side: int) -> None:
+        """Nothing more comes on that side."""
+        ...
+
+    def close(self) -> None:
+        """All answers have ended, or were stopped: what follows begins a row of its own."""
+        ...
+
+
+def answer_screen(paper: Paper, titles: Sequence[str]) -> AnswerScreen:
+    """Return the screen for the answers of models with these titles; a single one needs none."""
+    fits = len(titles) == 2 and paper.is_terminal and SideBySide.fits(paper.columns)
+    return InColumns(paper, titles) if fits else OneBelowTheOther(paper, titles)
+
+
+class NoScreen:
+    """Shows nothing: who asked for JSON gets it at the end."""
+
+    def text(self, side: int, piece: str) -> None:
+        """Do nothing."""
+
+    def end(self, side: int) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class OneBelowTheOther:
+    """Shows the first side as it is written, and keeps what others write until it has ended."""
+
+    def __init__(self, paper: Paper, titles: Sequence[str]) -> None:
+        self._paper = paper
+        self._titles = titles
+        self._kept = ["" for _ in titles]
+        self._ended = [False for _ in titles]
+        self._shown = -1
+        self._last = "\n"
+
+    def text(self, side: int, piece: str) -> None:
+        """Show it, or keep it for later."""
+        self._kept[side] += piece
+        self._show()
+
+    def end(self, side: int) -> None:
+        """Go on with the next side, if this was the one that is shown."""
+        self._ended[side] = True
+        self._show()
+
+    def close(self) -> None:
+        """Show what was kept."""
+        self._ended = [True for _ in self._ended]
+        self._show()
+        self._end_row()
+
+    def _show(self) -> None:
+        if self._shown < 0:
+            self._begin(0)
+        while True:
+            self._write(self._kept[self._shown])
+            self._kept[self._shown] = ""
+            if not self._ended[self._shown] or self._shown + 1 == len(self._titles):
+                return
+            self._end_row()
+            self._write("\n")
+            self._begin(self._shown + 1)
+
+    def _begin(self, side: int) -> None:
+        self._shown = side
+        if len(self._titles) > 1:
+            self._paper.write(self._paper.bold(f"{shown_text(self._titles[side])}:") + "\n")
+
+    def _end_row(self) -> None:
+        if self._last != "\n":
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        if text:
+            shown = shown_text(text)
+            self._paper.write(shown)
+            self._last = shown[-1]
+
+
+class InColumns:
+    """Shows two sides beside each other, each as it is written."""
+
+    def __init__(self, paper: Paper, titles: Sequence[str]) -> None:
+        self._paper = paper
+        self._table = SideBySide(paper.columns, paper.line)
+        self._drawn: list[str] = []
+        left, right = map(shown_text, titles)
+        paper.write(f"{paper.bold(self._table.heading((left, right)))}\n")
+
+    def text(self, side: int, piece: str) -> None:
+        """Draw it."""
+        self._table.feed(side, shown_text(piece))
+        self._draw()
+
+    def end(self, side: int) -> None:
+        """The other side's rows need not wait for this one."""
+        self._table.end(side)
+        self._draw()
+
+    def close(self) -> None:
+        """Draw all rows for good."""
+        for side in (0, 1):
+            self._table.end(side)
+        self._draw()
+
+    def _draw(self) -> None:
+        final = self._table.finished()
+        changing = self._table.unfinished(max(self._paper.rows - SPARE_ROWS, 1))
+        if not final and changing == self._drawn:
+            return
+        up = f"\x1b[{len(self._drawn)}F" if self._drawn else "\r"
+        rows = "".join(
+            f"{cut(row, self._paper.columns - 1)}{CLEAR_TO_END_OF_ROW}\n"
+            for row in [*final, *changing]
+        )
+        self._paper.write(f"{up}{rows}{CLEAR_BELOW}")
+        self._drawn = changing

@@ -1,0 +1,24 @@
+"""The standard output as something to show answers on.
+
+Owns finding out how large it is and what it can show. Doesn't know what is shown.
+"""
+
+import os
+import shutil
+import sys
+
+from jupiterd.ctl.chat.screen.answer_screen import Paper
+from jupiterd.ctl.output.console import Console
+
+
+def paper_of(console: Console) -> Paper:
+    """Return the output as it is now: a terminal may have another size with each answer."""
+    size = shutil.get_terminal_size()
+    return Paper(
+        sys.stdout,
+        size.columns,
+        size.lines,
+        is_terminal=console.is_terminal,
+        has_styles=console.is_terminal and not os.environ.get("NO_COLOR"),
+        line="\u2502" if console.can_draw else "|",
+    )

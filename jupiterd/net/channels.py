@@ -1,8 +1,8 @@
-"""The four connections to one peer.
+"""The five connections to one peer.
 
 Owns their settings and their life. Doesn't know what a call asks, or when a peer counts as gone.
 
-There are four because a message waits for all messages sent before it on its connection: a
+There are five because a message waits for all messages sent before it on its connection: a
 heartbeat behind a checkpoint would arrive half a second late, and the node would look dead. Each
 connection has a subchannel pool of its own, or gRPC would combine them into one.
 """
@@ -24,6 +24,7 @@ from jupiterd.ports import Address
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsStub
 from jupiterd.rpc.peer_pb2_grpc import PeerStub
 from jupiterd.rpc.script_pb2_grpc import ScriptsStub
+from jupiterd.rpc.serving_pb2_grpc import ServingStub
 
 CHANNEL_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     TARGET_NAME_OPTION,
@@ -52,7 +53,7 @@ BRIEF_CALLS_S: Final = 12.0
 
 
 class PeerChannels:
-    """The heartbeat, control, bulk and script connections to one peer; each opens on first use."""
+    """The connections to one peer, by what they carry; each opens on first use."""
 
     def __init__(
         self,
@@ -93,6 +94,11 @@ class PeerChannels:
     def scripts(self) -> ScriptsStub:
         """The Scripts service, on a connection that carries only the output of scripts."""
         return ScriptsStub(self._channel(MAX_REPLY_BYTES))
+
+    @cached_property
+    def serving(self) -> ServingStub:
+        """The Serving service, on a connection that carries only answers of models."""
+        return ServingStub(self._channel(MAX_REPLY_BYTES))
 
     def at(self, address: Address) -> "PeerChannels":
         """Return new channels to the same peer at another address."""

@@ -32,6 +32,7 @@ from jupiterd.daemon.runtime.untrusted_input import (
     sanitized_text,
 )
 from jupiterd.daemon.runtime.work_events import SaveRequest, WorkOrder, from_proto
+from jupiterd.daemon.serving import answer_wire
 from jupiterd.errors import Bug, JupiterError, RefusedError
 from jupiterd.ids import NodeId
 from jupiterd.net.chunk_codec import Piece, decode_piece, encode_piece
@@ -40,7 +41,7 @@ from jupiterd.net.message_bounds import out_of_bounds
 from jupiterd.processes.script_messages import event_from_proto, order_from_proto
 from jupiterd.protocol.frames import FrameReader, Progressed, encode
 from jupiterd.protocol.local_query import noun_of, read_answer
-from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2
+from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2, serving_pb2
 from jupiterd.store import manifest
 from tests.hostile import odd_bytes
 from tests.hostile.attack import announcement
@@ -52,7 +53,7 @@ MOST_S = 1.0
 NO_DESCRIPTION = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
 """What is left out of what a member says of itself, see `daemon.peers`."""
 
-FILES = (peer_pb2, artifact_pb2, script_pb2)
+FILES = (peer_pb2, artifact_pb2, script_pb2, serving_pb2)
 KINDS = [kind for file in FILES for kind in file.DESCRIPTOR.message_types_by_name.values()]
 
 
@@ -214,6 +215,8 @@ READERS: Mapping[str, Reader] = {
     "ReadCurves, what comes back": _message(peer_pb2.CurvesReply, curves_of),
     "Scripts.Run, an order": _message(script_pb2.ScriptOrder, order_from_proto),
     "Scripts.Run, what comes back": _message(script_pb2.ScriptEvent, event_from_proto),
+    "Serving.Answer, an order": _message(serving_pb2.AnswerOrder, answer_wire.order_from_proto),
+    "Serving.Answer, its end": _message(serving_pb2.AnswerOver, answer_wire.error_of),
     "a certificate": Reader(lambda _: pairing_root_pem(), node_id_of, (RefusedError,)),
     "a ledger's entry": Reader(_entry, _read_entry),
     "a ledger's snapshot": Reader(_snapshot, parse_snapshot),

@@ -18,13 +18,18 @@ from jupiterd.daemon.executor import gang_stores
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity
 from jupiterd.protocol.call_errors import from_rpc
-from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2
+from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2, serving_pb2
 from tests.support.daemon.two_nodes import address_of, found, serving
 from tests.unit.net.conftest import named_identity
 
 pytestmark = pytest.mark.net
 
-FILES = {"Peer": peer_pb2, "Artifacts": artifact_pb2, "Scripts": script_pb2}
+FILES = {
+    "Peer": peer_pb2,
+    "Artifacts": artifact_pb2,
+    "Scripts": script_pb2,
+    "Serving": serving_pb2,
+}
 CALLS = [
     f"{service}.{method.name}"
     for service, file in FILES.items()

@@ -21,7 +21,7 @@ from jupiterd.ids import short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity, _pairing_root_key, pairing_root_pem
 from jupiterd.protocol.call_errors import from_rpc
-from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2
+from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2, serving_pb2
 from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import TIMEOUT_S, address_of, serving, unite
 from tests.unit.daemon.membership.test_joining_by_token import closed, token_of
@@ -29,9 +29,15 @@ from tests.unit.net.conftest import named_identity
 
 pytestmark = pytest.mark.net
 
+SERVICES = {
+    "Peer": peer_pb2,
+    "Artifacts": artifact_pb2,
+    "Scripts": script_pb2,
+    "Serving": serving_pb2,
+}
 METHODS = [
     f"/jupiter.v1.{service}/{method.name}"
-    for service, file in (("Peer", peer_pb2), ("Artifacts", artifact_pb2), ("Scripts", script_pb2))
+    for service, file in SERVICES.items()
     for method in file.DESCRIPTOR.services_by_name[service].methods
     if method.name not in open_calls()
 ]

@@ -79,6 +79,7 @@ RIGHTS: Final[Mapping[str, CallRight]] = {
     "Scripts.Run": CallRight(
         CallerKind.MEMBER, "a program and its arguments, where scripts are allowed"
     ),
+    "Serving.Answer": CallRight(CallerKind.MEMBER, "a model's artifact, and a request for text"),
 }
 """Service and call -> its right."""
 

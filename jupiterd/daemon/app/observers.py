@@ -4,7 +4,7 @@ Owns putting these together. Doesn't know what any of them says.
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,9 +30,16 @@ from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.queries.documents import Documents
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.state_dir import StateDir
+from jupiterd.daemon.serving.serving_report import ServingReport
 from jupiterd.daemon.view.health_view import HealthView
 from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.net.refusals import Refusals
+
+
+class ServesModels(Protocol):
+    """What answers models here."""
+
+    report: ServingReport
 
 
 class Observed(Protocol):
@@ -54,6 +61,11 @@ class Observed(Protocol):
     hub_fetches: HubFetches
     commands: Commands
     file_policy: ClusterFilePolicy
+
+    @property
+    def serving(self) -> ServesModels:
+        """What answers models here."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -92,7 +104,12 @@ def observers_of(daemon: Observed) -> Observers:
         sources, daemon.curves, reports, histories, events, daemon.setting_sources
     )
     unreached = daemon.handshake.unreached
-    description = HeartbeatDescription(view, peers, unreached, alerts.telemetry)
+    served = daemon.serving.report
+
+    def more_telemetry() -> Mapping[str, Any]:
+        return {**alerts.telemetry(), **served.telemetry()}
+
+    description = HeartbeatDescription(view, peers, unreached, more_telemetry)
     return Observers(
         view,
         health,
@@ -131,4 +148,5 @@ def _sources(daemon: Observed, health: HealthView, alerts: AlertWatch) -> Docume
         fetches=daemon.hub_fetches,
         cluster_file=daemon.file_policy,
         approval=daemon.handshake.joining.approval,
+        serving=daemon.serving.report,
     )

@@ -20,6 +20,7 @@ from jupiterd.daemon.api.peer_service import (
 from jupiterd.daemon.artifacts.artifact_service import ArtifactService
 from jupiterd.daemon.scripts.relay import PeerRanks, Relay
 from jupiterd.daemon.scripts.script_service import ScriptService, add_scripts
+from jupiterd.daemon.serving.serving_service import ServingService, add_serving
 from jupiterd.net.artifact_wire import add_artifacts
 from jupiterd.net.server import NodeServer
 from jupiterd.rpc import peer_pb2, peer_pb2_grpc
@@ -36,6 +37,8 @@ def server_of(node: "Parts") -> NodeServer:
     server.add(lambda s: peer_pb2_grpc.add_PeerServicer_to_server(peers, s))
     server.add(lambda s: add_scripts(scripts, s))
     server.add(lambda s: add_artifacts(artifacts, s))
+    answers = ServingService(node.serving.local, _guard(node))
+    server.add(lambda s: add_serving(answers, s))
     return server
 
 
@@ -62,9 +65,13 @@ def _script_service(node: "Parts") -> ScriptService:
     )
 
 
+def _guard(node: "Parts") -> MemberGuard:
+    return MemberGuard(node.replica, node.listening.callers, node.heartbeats.followed)
+
+
 def _peer_service(node: "Parts") -> PeerService:
     return PeerService(
-        MemberGuard(node.replica, node.listening.callers, node.heartbeats.followed),
+        _guard(node),
         (_hello_calls(node), _join_calls(node)),
         ClusterParts(node.replica, node.heartbeats, node.anti_entropy, node.cluster_merge),
         LinkParts(

@@ -38,6 +38,7 @@ def tasks_of(node: "Parts", discovery: Discovery) -> Iterator[Task]:
     yield "outlook", node.observers.run()
     yield "cluster file", node.file_policy.run()
     yield "scripts", node.running_scripts.watch()
+    yield "promoted model", node.serving.follower.run()
 
 
 def _of_links(node: "Parts", discovery: Discovery) -> Iterator[Task]:

@@ -83,6 +83,14 @@ def models_of(state: State) -> list[KnownModel]:
     return [model for run in runs if is_whole(run) for model in _of_run(run)]
 
 
+def promoted_model(models: Iterable[KnownModel]) -> KnownModel | None:
+    """Return the model that `promoted` means: the newest one that writes in the newest cycle.
+
+    None: no cycle has one.
+    """
+    return next((each for each in models if each.share > 0), None)
+
+
 def model_meant(models: Iterable[KnownModel], wanted: str) -> KnownModel:
     """Return the model that is called so, or whose id begins so; of several the newest.
 

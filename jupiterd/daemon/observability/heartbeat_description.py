@@ -37,10 +37,11 @@ class HeartbeatDescription:
         view: LocalView,
         peers: Peers,
         unreached: UnreachablePeers,
-        alert_telemetry: Callable[[], Mapping[str, Any]],
+        more_telemetry: Callable[[], Mapping[str, Any]],
     ) -> None:
+        """`more_telemetry`: of alerts, and of models that are served."""
         self._view, self._peers = view, peers
-        self._unreached, self._alert_telemetry = unreached, alert_telemetry
+        self._unreached, self._more_telemetry = unreached, more_telemetry
         self._last_about = peer_pb2.About()
         self._about_due_s = 0.0
         self._about_of: object = None
@@ -51,7 +52,7 @@ class HeartbeatDescription:
     def describe(self) -> Description:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""
         view = self._view
-        telemetry: dict[str, Any] = {"load": view.load_watch.load(), **self._alert_telemetry()}
+        telemetry: dict[str, Any] = {"load": view.load_watch.load(), **self._more_telemetry()}
         if gpus := view.load_watch.gpu_loads():
             telemetry["gpus"] = [load.to_row() for load in gpus]
         if unreached := unreached_rows(self._unreached.found):

@@ -13,6 +13,7 @@ from typing import Any, cast
 import msgpack
 
 from jupiterd.cluster.links.unreached import UNREACHED
+from jupiterd.cluster.serving.serving_rows import SERVING
 from jupiterd.daemon.leader.progress_board import RANKS_PROGRESS
 from jupiterd.daemon.runtime.telemetry import MAX_TELEMETRY_BYTES
 
@@ -72,6 +73,7 @@ _LESS: Mapping[str, Callable[[Plain], Plain]] = {
         telemetry, lambda seats: [_without(seat, RANKS_PROGRESS) for seat in seats]
     ),
     "ranks": lambda telemetry: _with_seats(telemetry, lambda _: []),
+    "models served": lambda telemetry: _without(telemetry, {SERVING}),
     "running phases": lambda telemetry: _without(telemetry, {"live"}),
     "everything": lambda _: {},
 }

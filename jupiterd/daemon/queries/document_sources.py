@@ -20,6 +20,7 @@ from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.membership.approval_client import ApprovalClient
 from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
 from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.serving.serving_report import ServingReport
 from jupiterd.daemon.view.health_view import ClusterFileNotes, HealthView
 from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.ids import NodeId
@@ -94,6 +95,8 @@ class DocumentSources:
     cluster_file: ClusterFileNotes
     approval: ApprovalClient
     """This node's wait for approval, and the words that people compare."""
+    serving: ServingReport
+    """The models that each member serves."""
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from jupiterd.cluster.values.bounds import MAX_NUMBER, MAX_REAL
 from jupiterd.net.message_bounds import MAYBE_UNKNOWN, _is_map, _map_value, out_of_bounds
-from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2
+from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2, serving_pb2
 from tests.hostile.fuzzing import examples
 
 KINDS: list[Descriptor] = [
     kind
-    for file in (peer_pb2, artifact_pb2, script_pb2)
+    for file in (peer_pb2, artifact_pb2, script_pb2, serving_pb2)
     for kind in file.DESCRIPTOR.message_types_by_name.values()
 ]
 WHOLE = (FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64)

@@ -1,0 +1,1 @@
+"""Engines for tests of whatever stands before them."""

@@ -1,0 +1,96 @@
+"""Engines that write what is agreed on with the test: each token names the model that wrote it.
+
+Owns how fast they write, load and fail. There is no model: what passes answers on doesn't know one.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from jupiterd.cluster.serving.answer_request import AnswerRequest
+from jupiterd.cluster.serving.served_model import ServedModel
+from jupiterd.daemon.serving.answering import Answer
+from jupiterd.errors import EngineLostError, JupiterError, OutOfMemoryError
+
+EVENTS, JSON = "text/event-stream", "application/json"
+
+
+def chat(max_tokens: int = 3, *, is_streamed: bool = True, **more: Any) -> AnswerRequest:
+    body = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": max_tokens, **more}
+    return AnswerRequest(is_chat=True, body=body, is_streamed=is_streamed)
+
+
+def event(model: ServedModel, number: int) -> bytes:
+    return f"data: {json.dumps({'of': model.artifact, 'token': number})}\n\n".encode()
+
+
+@dataclass
+class WrittenEngines:
+    """A pool of engines; `HoldsEngines`."""
+
+    token_s: float = 0.0
+    load_s: float = 0.0
+    refuses: Callable[[ServedModel], JupiterError | None] = lambda _: None
+    """Says why a request isn't taken."""
+    broken: set[ServedModel] = field(default_factory=set[ServedModel])
+    """Models that can't be loaded."""
+    held: dict[ServedModel, bool] = field(default_factory=dict[ServedModel, bool])
+    """Model -> whether it can answer."""
+    running: list[ServedModel] = field(default_factory=list[ServedModel])
+    ended: list[str] = field(default_factory=list[str])
+    """How each answer ended here: whole, cut or lost."""
+    asked: list[AnswerRequest] = field(default_factory=list[AnswerRequest])
+
+    async def load(self, model: ServedModel) -> None:
+        self.held.setdefault(model, False)
+        await asyncio.sleep(self.load_s)
+        if model in self.broken:
+            self.held.pop(model, None)
+            raise OutOfMemoryError("there is no room for it")
+        self.held[model] = True
+
+    async def unload(self, model: ServedModel) -> None:
+        self.held.pop(model, None)
+        await asyncio.sleep(0)
+
+    def ready(self) -> Sequence[ServedModel]:
+        return [model for model, is_ready in self.held.items() if is_ready]
+
+    def loading(self) -> Sequence[ServedModel]:
+        return [model for model, is_ready in self.held.items() if not is_ready]
+
+    @asynccontextmanager
+    async def answering(self, model: ServedModel, request: AnswerRequest) -> AsyncGenerator[Answer]:
+        self.asked.append(request)
+        if (error := self.refuses(model)) is not None:
+            raise error
+        if not self.held.get(model):
+            await self.load(model)
+        self.running.append(model)
+        how = "cut"
+        try:
+            yield Answer(200, EVENTS if request.is_streamed else JSON, self._chunks(model, request))
+            how = "whole"
+        except EngineLostError:
+            how = "lost"
+            raise
+        finally:
+            self.running.remove(model)
+            self.ended.append(how)
+
+    async def _chunks(self, model: ServedModel, request: AnswerRequest) -> AsyncGenerator[bytes]:
+        count = int(request.body["max_tokens"])
+        if not request.is_streamed:
+            await asyncio.sleep(self.token_s * count)
+            usage = {"completion_tokens": count}
+            yield json.dumps({"of": model.artifact, "usage": usage}).encode()
+            return
+        for number in range(count):
+            await asyncio.sleep(self.token_s)
+            if model not in self.held:
+                raise EngineLostError("the engine died")
+            yield event(model, number)
+        yield b"data: [DONE]\n\n"

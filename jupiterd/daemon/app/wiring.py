@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.cluster_merge import absorbed_by
+from jupiterd.daemon.app.answers_wiring import Serving
 from jupiterd.daemon.app.command_wiring import commands_of, file_policy_of, merge_of
 from jupiterd.daemon.app.observers import observers_of
-from jupiterd.daemon.app.serving_wiring import Serving
 from jupiterd.daemon.app.shutdown import Shutdown
 from jupiterd.daemon.app.term_wiring import founding_of, services_of
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache, pace_of, store_of

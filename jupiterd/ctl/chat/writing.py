@@ -13,6 +13,9 @@ from jupiterd.errors import JupiterError
 STOPPED = "stopped"
 """Why an answer ended that its reader didn't want to wait for."""
 
+LEAST_S = 0.05
+"""Seconds. What is written in less was sent at once, and says nothing of a speed."""
+
 
 @dataclass
 class Writing:
@@ -62,7 +65,7 @@ class Writing:
         if self._first_s is None or self._last_s is None or self.tokens < 2:
             return None
         took_s = self._last_s - self._first_s
-        return (self.tokens - 1) / took_s if took_s > 0 else None
+        return (self.tokens - 1) / took_s if took_s >= LEAST_S else None
 
     def to_plain(self) -> dict[str, Any]:
         """Return the fields of the JSON document."""

@@ -1,4 +1,4 @@
-"""A pty with jupiter-tui in it.
+"""A pty with a program in it, such as jupiter-tui.
 
 Owns the process and both ends of the terminal. Doesn't know what a test looks for.
 """
@@ -104,17 +104,27 @@ def dashboard(
     state_dir: Path, *, columns: int = COLUMNS, lines: int = LINES, arguments: Sequence[str] = ()
 ) -> Iterator[Terminal]:
     """Run jupiter-tui in a terminal of its own; end it for certain."""
+    command = ("-m", "jupiter_tui.main", "--state-dir", str(state_dir), *arguments)
+    with in_terminal((sys.executable, *command), Screen(columns, lines), columns, lines) as found:
+        yield found
+
+
+@contextmanager
+def in_terminal(
+    command: Sequence[str], screen: Screen, columns: int, lines: int
+) -> Iterator[Terminal]:
+    """Run a program in a terminal of its own, with the screen that shows it; end it for certain."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     before = termios.tcgetattr(theirs)
     surroundings = os.environ | {"TERM": "xterm-256color", "GRPC_VERBOSITY": "DEBUG"}
     with subprocess.Popen(
-        (sys.executable, "-m", "jupiter_tui.main", "--state-dir", str(state_dir), *arguments),
+        command,
         stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
         env={k: v for k, v in surroundings.items() if k not in {"COLUMNS", "LINES"}},
     ) as process:  # fmt: skip
         try:
-            yield Terminal(process, ours, theirs, before, screen=Screen(columns, lines))
+            yield Terminal(process, ours, theirs, before, screen=screen)
         finally:
             process.kill()
             os.close(ours)

@@ -1,0 +1,79 @@
+"""Sentences about models and answers."""
+
+import pytest
+
+from jupiterd.ctl.chat.answer_lines import (
+    figures_line,
+    forgotten_line,
+    greeting,
+    model_line,
+    waiting_line,
+)
+from jupiterd.ctl.chat.asking import Partner
+from jupiterd.ctl.chat.conversation import Conversation
+from jupiterd.ctl.chat.endpoint.answer_chunks import Chunk, ModelFacts
+from jupiterd.ctl.chat.talk import Talk
+from jupiterd.ctl.chat.writing import Writing
+
+FACTS = ModelFacts("python/2", False, 2048, "nuc", "mlx")
+
+
+def written(facts=FACTS, finish="stop") -> Writing:
+    writing = Writing(facts, 10.0)
+    writing.take(Chunk("a"), 10.25)
+    writing.take(Chunk("b", finish), 12.25)
+    writing.take(Chunk(prompt_tokens=7, completion_tokens=41), 12.3)
+    return writing
+
+
+def test_a_model_is_told_with_its_place():
+    assert model_line(FACTS) == (
+        "python/2 completes what you type on nuc (mlx), 2,048 tokens of context"
+    )
+    assert model_line(ModelFacts("x\x1b")) == "x? answers"
+    talk = Talk([Partner(FACTS, Conversation("be brief"))])
+    assert "isn't sent" in greeting(talk)[1]
+
+
+@pytest.mark.parametrize(
+    ("facts", "waited_s", "comment", "line"),
+    [
+        (FACTS, 1.0, "", "waiting for python/2 on nuc... (1.0 s)"),
+        (FACTS, 12.0, "", "loading python/2 on nuc... (12 s)"),
+        (ModelFacts("m", is_loaded=False), 0.5, "", "loading m... (0.5 s)"),
+        (ModelFacts("m", is_loaded=True), 12.0, "", "waiting for m... (12 s)"),
+        (FACTS, 1.0, "keepalive 512/2048", "python/2 reads the prompt: 512 of 2,048 tokens"),
+        (FACTS, 1.0, "\x1b[2J", "waiting for python/2 on nuc... (1.0 s)"),
+    ],
+)
+def test_what_is_waited_for_is_told(facts, waited_s, comment, line):
+    assert waiting_line(facts, waited_s, comment) == line
+
+
+def test_figures_are_short_unless_somebody_wants_all():
+    short = figures_line(written(), is_named=False, is_verbose=False)
+    assert short == "41 tokens, 20.0/s, first after 0.25 s"
+    long = figures_line(written(), is_named=True, is_verbose=True)
+    assert long == f"python/2: {short}, prompt 7 tokens, context 2,048, on nuc (mlx)"
+
+
+def test_an_unusual_end_is_told_with_what_helps():
+    cut = figures_line(written(finish="length"), is_named=False, is_verbose=False)
+    assert cut.endswith("cut there: /more goes on")
+    chat = figures_line(
+        written(ModelFacts("m", is_chat=True), "length"), is_named=False, is_verbose=False
+    )
+    assert chat.endswith("cut there: /set max_tokens NUMBER lets it write more")
+    stopped = Writing(FACTS, 0.0)
+    stopped.take(Chunk("a"), 1.0)
+    assert figures_line(stopped, is_named=False, is_verbose=False) == (
+        "1 token, first after 1.00 s, stopped"
+    )
+
+
+def test_what_is_left_out_is_told_with_the_size_of_the_context():
+    assert forgotten_line(FACTS, 1) == (
+        "the context of 2,048 tokens of python/2 has no room for the whole conversation: its 1 "
+        "oldest question and what was answered is left out"
+    )
+    assert "its 3 oldest questions and what was answered are left out" in forgotten_line(FACTS, 3)

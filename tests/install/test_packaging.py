@@ -30,6 +30,8 @@ def test_wheel_and_sdist_carry_the_configuration_the_pins_and_the_licence(built:
         assert wheel.read(f"jupiterd/requirements/{lock.name}") == lock.read_bytes()
     assert f"jupiterd-{__version__}.dist-info/licenses/LICENSE" in names
     assert "jupiter_tui/dashboard.tcss" in names
+    page = ROOT / "jupiterd" / "daemon" / "serving" / "page"
+    assert {str(file.relative_to(ROOT)) for file in page.iterdir()} <= names
     assert not [name for name in names if name.startswith("tests") or name.endswith(".pyc")]
     with tarfile.open(built.sdist) as sdist:
         members = {member.name: member for member in sdist.getmembers()}

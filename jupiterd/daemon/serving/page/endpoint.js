@@ -1,0 +1,130 @@
+// Owns asking the endpoint: its models, what is known of one, and answers as they are written.
+// Doesn't know how any of it is shown.
+
+const TOKEN = "jupiter-token";
+
+/** What the endpoint, or an engine behind it, says went wrong. */
+export class EndpointError extends Error {
+  constructor({ message, hint = "", code = "", status = 0, retryAfterS = null }) {
+    super(message);
+    Object.assign(this, { hint, code: String(code ?? ""), status, retryAfterS });
+  }
+}
+
+let token = kept();
+
+function kept() {
+  try { return sessionStorage.getItem(TOKEN) ?? ""; } catch { return ""; }
+}
+
+/** Send this token from now on. */
+export function useToken(given) {
+  token = given;
+  try { sessionStorage.setItem(TOKEN, given); } catch { /* then until the page is loaded again */ }
+}
+
+/** Return the models that answer, `promoted` first. */
+export async function models() {
+  const listed = await asked("v1/models");
+  const found = Array.isArray(listed.data) ? listed.data : [];
+  return found.filter((each) => typeof each?.id === "string");
+}
+
+/** Return what is known of a model: empty where the endpoint tells nothing. */
+export async function card(id) {
+  const told = await asked(`v1/models/${encodeURIComponent(id)}`);
+  return told.jupiter ?? {};
+}
+
+async function asked(path) {
+  return (await sent(path, {})).json();
+}
+
+async function sent(path, options) {
+  const headers = { ...options.headers };
+  if (token) headers.Authorization = `Bearer ${token}`;
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers, cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new EndpointError({
+      message: "The endpoint doesn't answer.",
+      hint: "Is the daemon running, and this machine still on its network?",
+      code: "unreachable",
+    });
+  }
+  if (!response.ok) throw await refusal(response);
+  return response;
+}
+
+async function refusal(response) {
+  const said = await response.json().catch(() => ({}));
+  const told = errorIn(said) ?? { message: `The endpoint answers ${response.status}.` };
+  const wait = Number.parseFloat(response.headers.get("Retry-After") ?? "");
+  return new EndpointError({
+    ...told, status: response.status, retryAfterS: Number.isFinite(wait) ? wait : null,
+  });
+}
+
+function errorIn(said) {
+  const error = said?.error;
+  if (typeof error === "string") return { message: error };
+  if (!error || typeof error !== "object") return null;
+  return { message: String(error.message ?? "unknown"), hint: String(error.hint ?? ""), code: error.code };
+}
+
+/**
+ * Yield an answer as it is written: `{text}`, `{end}` (why it ended), `{tokens}`.
+ *
+ * isChat: `body` has messages, otherwise a prompt. Raises EndpointError, and AbortError if stopped.
+ */
+export async function* answer(body, isChat, signal) {
+  const response = await sent(isChat ? "v1/chat/completions" : "v1/completions", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ ...body, stream: true, stream_options: { include_usage: true } }),
+    signal,
+  });
+  for await (const data of events(response.body)) {
+    if (data === "[DONE]") return;
+    yield* pieces(JSON.parse(data));
+  }
+  throw new EndpointError({
+    message: "The answer broke off.", hint: "Ask again: another engine answers.", code: "cut",
+  });
+}
+
+function* pieces(said) {
+  const error = errorIn(said);
+  if (error) throw new EndpointError(error);
+  const choice = said.choices?.[0];
+  const text = choice?.delta?.content ?? choice?.text;
+  if (text) yield { text };
+  if (choice?.finish_reason) yield { end: choice.finish_reason };
+  if (said.usage?.completion_tokens) yield { tokens: said.usage.completion_tokens };
+}
+
+/** Yield the data of each event of a stream whose pieces may be cut anywhere. */
+async function* events(body) {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      rest = (rest + (done ? decoder.decode() : decoder.decode(value, { stream: true }))).replaceAll("\r\n", "\n");
+      const found = rest.split("\n\n");
+      rest = done ? "" : found.pop();
+      yield* found.map(dataOf).filter((data) => data !== "");
+      if (done) return;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+function dataOf(event) {
+  const lines = event.split("\n").filter((line) => line.startsWith("data:"));
+  return lines.map((line) => line.slice(5).trimStart()).join("\n");
+}

@@ -51,6 +51,7 @@ class AnswerRound:
         self._console, self._partners, self._question = console, partners, question
         self._screen = screen
         self._said = ""
+        self._later: list[str] = []
         now_s = time.monotonic()
         self.writings = [Writing(partner.facts, now_s) for partner in partners]
 
@@ -65,6 +66,8 @@ class AnswerRound:
         finally:
             self._console.settle()
             self._screen.close()
+            for line in self._later:
+                self._console.notice(line)
 
     async def _run(self, state_dir: Path) -> None:
         self._has_begun = asyncio.Event()
@@ -82,7 +85,7 @@ class AnswerRound:
         reader = Reader(
             text=lambda piece: self._show(side, piece),
             waits=self._take_words,
-            forgets=lambda turns: self._console.notice(forgotten_line(partner.facts, turns)),
+            forgets=lambda turns: self._tell(forgotten_line(partner.facts, turns)),
             now_s=time.monotonic,
         )
         try:
@@ -96,6 +99,13 @@ class AnswerRound:
         self._has_begun.set()
         self._console.settle()
         self._screen.text(side, piece)
+
+    def _tell(self, line: str) -> None:
+        """Tell it at once, or below the answers where one is being drawn."""
+        if self._has_begun.is_set():
+            self._later.append(line)
+        else:
+            self._console.notice(line)
 
     def _take_words(self, said: str) -> None:
         self._said = said

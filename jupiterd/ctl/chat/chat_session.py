@@ -42,25 +42,36 @@ class ChatSession:
     def _turn(self, prompt: PromptInput) -> bool:
         """Read and carry out one thing; return False if the user leaves."""
         try:
-            text = prompt.ask()
+            text = self._typed(prompt)
+            self._is_leaving = self._is_leaving and text is None
+            return text is None or self._obey(text, is_literal=prompt.is_literal)
         except EOFError:
-            self._console.line("")
             return False
-        except KeyboardInterrupt:
-            self._console.line("")
-            if not self._is_leaving:
-                self._say(HOW_TO_LEAVE)
-            self._is_leaving = not self._is_leaving
-            return self._is_leaving
-        self._is_leaving = False
-        try:
-            return self._obey(text, is_literal=prompt.is_literal)
         except JupiterError as error:
             self._console.error(error)
         except KeyboardInterrupt:
             self._say(f"stopped; {HOW_TO_LEAVE}")
             self._is_leaving = True
         return True
+
+    def _typed(self, prompt: PromptInput) -> str | None:
+        """Return what was typed next; None: Ctrl-C took it back.
+
+        Raises:
+            EOFError: the user leaves, by Ctrl-D or by Ctrl-C for the second time.
+        """
+        try:
+            return prompt.ask()
+        except EOFError:
+            self._console.line("")
+            raise
+        except KeyboardInterrupt:
+            self._console.line("")
+            if self._is_leaving:
+                raise EOFError from None
+            self._say(HOW_TO_LEAVE)
+            self._is_leaving = True
+            return None
 
     def _obey(self, text: str, *, is_literal: bool) -> bool:
         command = None if is_literal else slash_command(text)

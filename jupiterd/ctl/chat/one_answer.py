@@ -30,7 +30,9 @@ def piped_text(*, is_awaited: bool) -> str:
         return ""
     if not is_awaited and not _is_pipe_or_file():
         return ""
-    return sys.stdin.read().removesuffix("\n")
+    raw = getattr(sys.stdin, "buffer", None)
+    text = sys.stdin.read() if raw is None else raw.read().decode("utf-8", "replace")
+    return text.removesuffix("\n")
 
 
 def question_of(prompt: str, piped: str) -> str:
@@ -39,7 +41,8 @@ def question_of(prompt: str, piped: str) -> str:
     Raises:
         UsageError: there is none.
     """
-    text = "\n\n".join(part for part in (piped, prompt) if part.strip())
+    typed = os.fsencode(prompt).decode("utf-8", "replace")
+    text = "\n\n".join(part for part in (piped, typed) if part.strip())
     if not text:
         raise UsageError(
             "nothing was asked", 'jupiterctl model chat "PROMPT", or without any at a terminal'

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from jupiterd.ctl.chat.slash_commands import completions
-from jupiterd.ctl.chat.typed_text import TypedText
+from jupiterd.ctl.chat.typed_text import QUOTES, TypedText
+from jupiterd.errors import UsageError
 
 HISTORY = "chat_history"
 """In the state folder; nobody else may read it."""
@@ -57,15 +58,18 @@ class PromptInput:
         Raises:
             EOFError: Ctrl-D, at the beginning of a text.
             KeyboardInterrupt: Ctrl-C.
+            UsageError: the terminal sends something else than UTF-8.
         """
         typed = TypedText()
         while True:
             try:
                 text = typed.take(input(GOES_ON if typed.is_open else PROMPT))
+            except UnicodeDecodeError as error:
+                raise UsageError("what was typed isn't UTF-8", "export LC_ALL=C.UTF-8") from error
             except EOFError:
                 if not typed.is_open:
                     raise
-                text = typed.take('"""') if typed.is_literal else typed.take("")
+                text = typed.take(QUOTES) if typed.is_literal else typed.take("")
             if text is not None:
                 self.is_literal = typed.is_literal
                 return text

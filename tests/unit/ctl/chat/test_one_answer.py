@@ -184,3 +184,22 @@ def test_both_are_asked_at_once(ctl, server):
     server.models |= {"one": Served(says), "two": Served(lets_go)}
     ran = ctl("model", "chat", "one", "a prompt", "--beside", "two")
     assert ran.out == "one:\nfirst\n\ntwo:\nsecond\n"
+
+
+def test_bytes_that_are_no_text_do_no_harm(ctl, server, monkeypatch):
+    odd = io.TextIOWrapper(io.BytesIO(b"caf\xe9\n"), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", odd)
+    assert ctl("model", "chat").out == "hello there\n"
+    assert ctl("model", "chat", "promoted", "caf\udce9").exit_code == 0
+    sent = [body["messages"][-1]["content"] for body in server.bodies()]
+    assert sent == ["caf\ufffd", "caf\ufffd"]
+
+
+def test_an_error_is_told_by_its_code_with_its_own_hint(ctl, server):
+    told = {"message": "90 tokens, and 64", "code": "prompt_too_long", "hint": "shorten it"}
+    server.models["base"] = Served(lambda _: Refusal(400, told), {"chat": True})
+    ran = ctl("model", "chat", "base", "x y")
+    assert (ran.exit_code, ran.err) == (
+        2,
+        "jupiterctl: error: 90 tokens, and 64\n\nhint: shorten it\n",
+    )

@@ -68,8 +68,12 @@ def answer_line(document: Document) -> bytes:
 
 def refusal_line(error: JupiterError) -> bytes:
     """Return the answer that says why there is no document."""
-    fields = {"code": error.code, "message": error.message, "hint": error.hint}
-    return _line({"error": fields})
+    return _line({"error": refusal_fields(error)})
+
+
+def refusal_fields(error: JupiterError) -> Document:
+    """Return what is told of an error, from which `from_wire` makes it again."""
+    return {"code": error.code, "message": error.message, "hint": error.hint}
 
 
 def bug_line(error: Exception) -> bytes:

@@ -1,9 +1,9 @@
 """The answers of engines as clients see them, whichever engine it was.
 
-Owns what is changed: `model` is the name that was asked for, `system_fingerprint` tells the exact
-weights, and how many tokens there were comes in an event of its own, if it was asked for. What the
-engine wrote stays as it is. Where an engine counts no tokens that event says null: nothing is made
-up. Doesn't know sockets, nor engines by their names.
+Owns what is changed: `model` is the name that was asked for, and how many tokens there were comes
+in an event of its own, if that was asked for. What the engine wrote stays as it is. Where an engine
+counts no tokens that event says null: nothing is made up. Doesn't know sockets, nor engines by
+their names.
 """
 
 import json
@@ -11,27 +11,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from jupiterd.cluster.serving.served_model import ServedModel
-
 DONE: Final = b"data: [DONE]\n\n"
 _EVENT_END: Final = b"\n\n"
 _DATA: Final = b"data:"
 _DONE_DATA: Final = b"[DONE]"
-FINGERPRINT_CHARACTERS: Final = 12
 
 
-def labels_of(model: ServedModel) -> dict[str, str]:
-    """Return the fields of each answer that name its model."""
-    exact = "folder" if model.artifact is None else model.artifact[:FINGERPRINT_CHARACTERS]
-    return {"model": model.name, "system_fingerprint": f"jupiter-{exact}"}
-
-
-def whole_answer(body: bytes, labels: Mapping[str, str]) -> tuple[bytes, Mapping[str, Any]]:
-    """Return an answer that isn't streamed, with its labels, and what it says of tokens."""
+def whole_answer(body: bytes, model: str) -> tuple[bytes, Mapping[str, Any]]:
+    """Return an answer that isn't streamed, of a model of that name, and its count of tokens."""
     said = _decoded(body)
     if said is None:
         return body, {}
-    said.update(labels)
+    said["model"] = model
     return json.dumps(said).encode(), _usage_of(said) or {}
 
 
@@ -39,7 +30,8 @@ def whole_answer(body: bytes, labels: Mapping[str, str]) -> tuple[bytes, Mapping
 class EventStream:
     """One streamed answer, taken in pieces that may be cut anywhere."""
 
-    labels: Mapping[str, str]
+    model: str
+    """What the client calls it."""
     wants_usage: bool
     usage: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What the engine said of tokens; empty: nothing yet."""
@@ -78,7 +70,7 @@ class EventStream:
         if usage := _usage_of(said):
             self.usage = usage
         said.pop("usage", None)
-        said.update(self.labels)
+        said["model"] = self.model
         self._last = said
         if said.get("choices") or "error" in said:
             yield _line({**said, "usage": None} if self.wants_usage else said)

@@ -1,17 +1,16 @@
 """The question socket: whoever may open it asks for one document and gets it, each as a line.
 
-Owns the socket, its permissions, and the bounds of what a caller may do: one question, of a bounded
+Owns the socket, and the bounds of what a caller may do: one question, of a bounded
 length, within a bounded time. Doesn't know the documents.
 """
 
 import asyncio
 import logging
-import os
-import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from jupiterd.daemon.runtime.owner_socket import owner_socket, remove_socket
 from jupiterd.errors import JupiterError, MalformedError
 from jupiterd.protocol.local_query import (
     ANSWER_TIMEOUT_S,
@@ -41,33 +40,13 @@ async def question_socket(
     def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         group.create_task(_call(reader, writer, answer, timeout_s), name="question")
 
-    bound = _bound(path)
+    bound = owner_socket(path)
     server = await asyncio.start_unix_server(take, sock=bound, limit=MAX_QUESTION_BYTES)
     try:
         yield
     finally:
         server.close()
-        _remove(path)
-
-
-def _bound(path: Path) -> socket.socket:
-    """Return a socket for its owner alone; nobody can connect before it is listened on.
-
-    It is bound by a relative path, because unix sockets refuse long ones.
-    """
-    _remove(path)  # what a daemon that was killed has left
-    bound = socket.socket(socket.AF_UNIX)
-    try:
-        bound.bind(os.path.relpath(path))
-        path.chmod(0o600)
-    except BaseException:
-        bound.close()
-        raise
-    return bound
-
-
-def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
+        remove_socket(path)
 
 
 async def _call(

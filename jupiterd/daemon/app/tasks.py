@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jupiterd.daemon.app.on_ledger_change import follow_ledger
+from jupiterd.daemon.app.serving_wiring import keep_serving
 from jupiterd.daemon.artifacts.disk_pressure import DiskPressure
 from jupiterd.daemon.artifacts.model_publisher import ModelPublisher
 from jupiterd.daemon.artifacts.retention import Retention
@@ -39,6 +40,8 @@ def tasks_of(node: "Parts", discovery: Discovery) -> Iterator[Task]:
     yield "cluster file", node.file_policy.run()
     yield "scripts", node.running_scripts.watch()
     yield "promoted model", node.serving.follower.run()
+    if node.serving_plan is not None:
+        yield "models that are served", keep_serving(node.endpoints, node.serving_plan)
 
 
 def _of_links(node: "Parts", discovery: Discovery) -> Iterator[Task]:

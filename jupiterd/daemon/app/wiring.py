@@ -12,6 +12,7 @@ from jupiterd.cluster.membership.cluster_merge import absorbed_by
 from jupiterd.daemon.app.answers_wiring import Serving
 from jupiterd.daemon.app.command_wiring import commands_of, file_policy_of, merge_of
 from jupiterd.daemon.app.observers import observers_of
+from jupiterd.daemon.app.serving_wiring import endpoints_of, plan_of
 from jupiterd.daemon.app.shutdown import Shutdown
 from jupiterd.daemon.app.term_wiring import founding_of, services_of
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache, pace_of, store_of
@@ -63,6 +64,7 @@ class Parts:
 
         Raises:
             StateDirError: the key file can't be read or written.
+            InvalidSettingError, RefusedError: models can't be served as the settings say.
         """
         self.settings, self.state_dir, self.group = settings, state_dir, group
         self.setting_sources: dict[str, str] = {}
@@ -77,6 +79,7 @@ class Parts:
         self._make_scripts()
         self._make_joining()
         self._make_commands_and_views()
+        self.serving_plan, self.endpoints = plan_of(settings), endpoints_of(self)
 
     def _make_membership(self) -> None:
         group, state_dir = self.group, self.state_dir

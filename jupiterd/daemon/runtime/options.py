@@ -42,6 +42,10 @@ _OPTIONS = (
         "--allow-scripts", is_flag=True, default=None, help="Members may run scripts here."
     ),
     click.option("--metrics", metavar="[HOST:]PORT", help="Serve metrics for Prometheus there."),
+    click.option(
+        "--serve-models", metavar="MODEL,...", help="Serve these on a port, as OpenAI's API has it."
+    ),
+    click.option("--serve-port", type=int, help="Where; default: 47480 of this machine alone."),
     click.option("--local", is_flag=True, default=None, help="Use the loopback interface only."),
     click.option("--debug", is_flag=True, help="Log more, and show tracebacks."),
     click.option("--quiet", is_flag=True, help="Log to the state folder, and here errors alone."),

@@ -38,6 +38,9 @@ LIST_SEPARATOR = ","
 
 LOOPBACK = "127.0.0.1"
 
+SERVE_PORT = 47480
+"""Where models answer by default, beside the daemon's own port."""
+
 CLUSTER_FILE = "cluster.yaml"
 """In the state folder, where no other one is named."""
 
@@ -45,7 +48,7 @@ CLUSTER_FILE = "cluster.yaml"
 
 YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
 
-GROUPS = ("alerts",)
+GROUPS = ("alerts", "serve")
 """In jupiter.yaml the settings that begin so stand below that key, without it."""
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -289,8 +292,33 @@ class Settings:
     alerts_minimum_severity: Severity = _read_by(_one_of(Severity), default=Severity.INFO)  # noqa: RUF009
     """Alerts that are less grave aren't sent: info, warning or error."""
 
+    serve_models: tuple[str, ...] = _read_by(_list, default=())
+    """Models that answer on a port, as OpenAI's API has it; default: none, promoted where another
+    setting of serve is given."""
+
+    serve_port: int = _read_by(_whole(0, 65535), default=SERVE_PORT)
+    """TCP port of that endpoint; 0 lets the system choose."""
+
+    serve_host: str = _read_by(_text(1, 255), default=LOOPBACK)
+    """Where it listens; beyond this machine only with a token."""
+
+    serve_token: str = _read_by(_text(0, 4096), default="")
+    """The file with the token that clients must send; default: none, on this machine alone."""
+
+    serve_cors: tuple[str, ...] = _read_by(_list, default=())
+    """Sites whose pages may ask it, such as https://chat.example.org; *: all. Default: none."""
+
+    serve_pinned: bool = _read_by(_yes_or_no, default=False)
+    """It answers on a GPU whether a training wants that or not."""
+
     local: bool = _read_by(_yes_or_no, default=False)
     """Use the loopback interface only, for several daemons on one machine."""
+
+    @property
+    def serves(self) -> bool:
+        """Say whether models answer on a port: whether anything of serve was asked for."""
+        own = (each for each in fields(self) if each.name.startswith("serve_"))
+        return any(getattr(self, each.name) != each.default for each in own)
 
     def peer_addresses(self) -> tuple[Address, ...]:
         """Return the static peers: those named one by one, and the hosts of the cluster file."""

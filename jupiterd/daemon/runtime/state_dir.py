@@ -14,7 +14,14 @@ from typing import Self
 from jupiterd import __version__
 from jupiterd.daemon.runtime.folder_claim import claimed
 from jupiterd.errors import StateDirError
-from jupiterd.locations import CONTROL_SOCKET, CURVES, LOCK, QUESTION_SOCKET, ROUND_TABLE
+from jupiterd.locations import (
+    CONTROL_SOCKET,
+    CURVES,
+    LOCK,
+    QUESTION_SOCKET,
+    ROUND_TABLE,
+    SERVE_SOCKET,
+)
 from jupiterd.store.layout import bring_up_to_date
 
 MAX_GRAPH_BYTES = 4 << 30
@@ -44,6 +51,7 @@ class StateDir:
         self.round_table = root / ROUND_TABLE
         self.control_socket = root / CONTROL_SOCKET
         self.question_socket = root / QUESTION_SOCKET
+        self.serve_socket = root / SERVE_SOCKET
 
     @classmethod
     def open(cls, root: Path) -> Self:

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cluster.serving.answer_events import DONE, EventStream, labels_of, whole_answer
-from jupiterd.cluster.serving.served_model import ServedModel
-from jupiterd.ids import ArtifactId
+from jupiterd.cluster.serving.answer_events import DONE, EventStream, whole_answer
 
-LABELS = labels_of(ServedModel("python/2", ArtifactId("ab" * 32)))
+NAME = "python/2"
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
 
 
@@ -29,19 +27,17 @@ def said_by(stream: EventStream, *pieces: bytes) -> list[Any]:
     return [json.loads(line.removeprefix(b"data: ")) for line in found[:-1]]
 
 
-def test_the_name_is_the_one_that_was_asked_for_and_the_weights_are_told():
-    assert LABELS == {"model": "python/2", "system_fingerprint": "jupiter-abababababab"}
-    (found,) = said_by(EventStream(LABELS, wants_usage=False), word("hi"), DONE)
+def test_the_name_is_the_one_that_was_asked_for():
+    (found,) = said_by(EventStream(NAME, wants_usage=False), word("hi"), DONE)
     assert found == {
         "id": "7",
         "model": "python/2",
-        "system_fingerprint": "jupiter-abababababab",
         "choices": [{"index": 0, "text": "hi"}],
     }
 
 
 def test_usage_that_came_with_a_word_comes_in_an_event_of_its_own():
-    found = said_by(EventStream(LABELS, wants_usage=True), word("a"), word("b", usage=USAGE), DONE)
+    found = said_by(EventStream(NAME, wants_usage=True), word("a"), word("b", usage=USAGE), DONE)
     assert [each["usage"] for each in found] == [None, None, USAGE]
     assert [len(each["choices"]) for each in found] == [1, 1, 0]
     assert found[-1]["id"] == "7"
@@ -49,13 +45,13 @@ def test_usage_that_came_with_a_word_comes_in_an_event_of_its_own():
 
 def test_usage_in_an_event_of_its_own_stays_one():
     found = said_by(
-        EventStream(LABELS, wants_usage=True), word("a"), event(choices=[], usage=USAGE), DONE
+        EventStream(NAME, wants_usage=True), word("a"), event(choices=[], usage=USAGE), DONE
     )
     assert [each["usage"] for each in found] == [None, USAGE]
 
 
 def test_usage_that_nobody_asked_for_is_kept_for_ourselves():
-    stream = EventStream(LABELS, wants_usage=False)
+    stream = EventStream(NAME, wants_usage=False)
     found = said_by(stream, word("a"), event(choices=[], usage=USAGE), DONE)
     assert len(found) == 1
     assert "usage" not in found[0]
@@ -63,19 +59,19 @@ def test_usage_that_nobody_asked_for_is_kept_for_ourselves():
 
 
 def test_an_engine_that_counts_nothing_is_given_no_figures():
-    found = said_by(EventStream(LABELS, wants_usage=True), word("a"), DONE)
+    found = said_by(EventStream(NAME, wants_usage=True), word("a"), DONE)
     assert found[-1]["choices"] == []
     assert found[-1]["usage"] is None
 
 
 def test_a_stream_without_its_end_gets_one_and_nothing_comes_after_it():
-    stream = EventStream(LABELS, wants_usage=False)
+    stream = EventStream(NAME, wants_usage=False)
     assert len(said_by(stream, word("a").rstrip())) == 1
     assert [*stream.feed(word("b"))] == []
 
 
 def test_comments_and_what_is_no_json_pass():
-    stream = EventStream(LABELS, wants_usage=False)
+    stream = EventStream(NAME, wants_usage=False)
     pieces = b": keepalive\n\n", b"data: what\n\n"
     assert [line for piece in pieces for line in stream.feed(piece)] == [*pieces]
 
@@ -87,19 +83,19 @@ def test_wherever_it_is_cut_the_events_are_the_same(cuts: list[int]):
     for cut in cuts:
         pieces.append(rest[:cut])
         rest = rest[cut:]
-    expected = [*EventStream(LABELS, wants_usage=False).feed(whole)]
-    stream = EventStream(LABELS, wants_usage=False)
+    expected = [*EventStream(NAME, wants_usage=False).feed(whole)]
+    stream = EventStream(NAME, wants_usage=False)
     found = [line for piece in (*pieces, rest) for line in stream.feed(piece)]
     assert b"".join(found) == b"".join(expected)
     assert len(found) == len(expected) == 4
 
 
-def test_an_answer_in_one_piece_gets_its_labels():
-    body, usage = whole_answer(json.dumps({"model": "/f", "usage": USAGE}).encode(), LABELS)
-    assert json.loads(body) == {**LABELS, "usage": USAGE}
+def test_an_answer_in_one_piece_gets_its_name():
+    body, usage = whole_answer(json.dumps({"model": "/f", "usage": USAGE}).encode(), NAME)
+    assert json.loads(body) == {"model": NAME, "usage": USAGE}
     assert usage == USAGE
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"no json"])
 def test_an_answer_that_is_no_object_passes(body: bytes):
-    assert whole_answer(body, LABELS) == (body, {})
+    assert whole_answer(body, NAME) == (body, {})

@@ -206,7 +206,7 @@ def test_any_bytes_are_taken_or_refused(body: bytes, is_chat: bool):
     checked_or_refused(body, is_chat=is_chat)
 
 
-@settings(max_examples=300)
+@settings(max_examples=80)
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=6), st.booleans())
 def test_any_fields_are_taken_or_refused(fields: dict[str, Any], is_chat: bool):
     whole = {**(HELLO if is_chat else ONCE), **fields}

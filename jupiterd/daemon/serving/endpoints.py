@@ -1,0 +1,92 @@
+"""The endpoints that are open on this node.
+
+Owns which there are, what they have in common, and their sockets from beginning to end. Doesn't
+know HTTP: what does is imported once an endpoint is opened. Doesn't know engines either.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from jupiterd.daemon.serving.answering import AnswersRequests
+from jupiterd.daemon.serving.endpoint_plan import EndpointPlan
+from jupiterd.daemon.serving.request_records import RequestRecords
+from jupiterd.daemon.serving.served_names import KnowsState, ListedNames
+from jupiterd.daemon.serving.waiting_line import WaitingLine
+from jupiterd.ports import Address
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Endpoint:
+    """One that is open."""
+
+    plan: EndpointPlan
+    address: Address
+    """Where it really listens."""
+    records: RequestRecords = field(default_factory=RequestRecords)
+
+    @property
+    def url(self) -> str:
+        """Return what clients are told."""
+        return f"http://{self.address}/v1"
+
+
+class Endpoints:
+    """Opens endpoints, and knows those that are open."""
+
+    def __init__(
+        self, replica: KnowsState, answers: AnswersRequests, changed: Callable[[], None]
+    ) -> None:
+        """Take what knows the models, who answers for them, and whom to tell of another endpoint.
+
+        Args:
+            replica: the ledger.
+            answers: a router, or an engine.
+            changed: called after one was opened or has ended.
+        """
+        self.replica, self.answers, self._changed = replica, answers, changed
+        self.line = WaitingLine()
+        self._open: list[Endpoint] = []
+
+    @property
+    def models(self) -> frozenset[str]:
+        """Return the names that open endpoints were asked to serve."""
+        return frozenset(name for each in self._open for name in each.plan.models)
+
+    @property
+    def is_pinned(self) -> bool:
+        """Say whether an open endpoint goes before trainings."""
+        return any(each.plan.is_pinned for each in self._open)
+
+    @asynccontextmanager
+    async def opened(self, plan: EndpointPlan) -> AsyncGenerator[Endpoint]:
+        """Serve as planned as long as the context is open.
+
+        Raises:
+            PortInUseError: another program has the port, perhaps another endpoint.
+            InvalidSettingError: nothing can listen there.
+        """
+        from jupiterd.daemon.serving.endpoint_server import (  # takes 16 MB, idle or not
+            application_of,
+            gate_of,
+            listening,
+            served,
+        )
+
+        bound = await listening(plan.address)
+        endpoint = Endpoint(plan, Address(plan.host, bound.getsockname()[1]))
+        names = ListedNames(self.replica, plan.models)
+        app = application_of(gate_of(plan), names, self.answers, self.line, endpoint.records)
+        async with served(app, bound):
+            self._open.append(endpoint)
+            self._changed()
+            log.info("models_served", extra={"url": endpoint.url, "models": list(plan.models)})
+            try:
+                yield endpoint
+            finally:
+                self._open.remove(endpoint)
+                self._changed()
+                log.info("models_served_no_more", extra={"url": endpoint.url})

@@ -1,0 +1,64 @@
+"""What is told of each request that was answered.
+
+Owns the record, and handing it to whoever follows. Doesn't know who that is, nor any text: prompts
+and answers are nobody's business.
+"""
+
+import asyncio
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+MOST_UNREAD: Final = 1000
+"""A follower that doesn't read misses what comes after so many."""
+
+
+@dataclass(frozen=True)
+class RequestRecord:
+    """One request that is over."""
+
+    model: str
+    is_chat: bool
+    status: int
+    """HTTP's; 499 where the client went away, and 502 within a stream that was cut."""
+    duration_s: float
+    """From its arrival to the end."""
+    first_s: float | None
+    """From its arrival to the first bytes of the answer; None: there were none."""
+    prompt_tokens: int | None
+    """None: the engine doesn't tell."""
+    completion_tokens: int | None
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it for people and scripts."""
+        return asdict(self)
+
+
+class RequestRecords:
+    """Hands records to all who follow."""
+
+    def __init__(self) -> None:
+        self._followers: set[asyncio.Queue[RequestRecord]] = set()
+
+    def note(self, record: RequestRecord) -> None:
+        """Tell everybody."""
+        for follower in self._followers:
+            if not follower.full():
+                follower.put_nowait(record)
+
+    @contextmanager
+    def followed(self) -> Generator[asyncio.Queue[RequestRecord]]:
+        """Give what comes from now on."""
+        queue: asyncio.Queue[RequestRecord] = asyncio.Queue(MOST_UNREAD)
+        self._followers.add(queue)
+        try:
+            yield queue
+        finally:
+            self._followers.discard(queue)
+
+
+def tokens_in(usage: Mapping[str, Any], name: str) -> int | None:
+    """Return a count of an engine; None where there is none."""
+    found = usage.get(name)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None

@@ -1,0 +1,255 @@
+"""The endpoint in front of a real server that writes words."""
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from jupiterd.daemon.serving.endpoint_plan import EndpointPlan
+from jupiterd.daemon.serving.endpoint_server import MOST_BODY_BYTES
+from jupiterd.daemon.serving.waiting_line import WaitingLine
+from tests.support.daemon.two_nodes import until
+from tests.support.serving.open_endpoint import OpenEndpoint, open_endpoint
+
+pytestmark = pytest.mark.net
+
+CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
+TOKEN = "0123456789abcdef" * 2
+SITE = "https://chat.example.org"
+
+
+def chat(prompt: str, **fields: Any) -> dict[str, Any]:
+    return {"model": "promoted", "messages": [{"role": "user", "content": prompt}], **fields}
+
+
+def text(prompt: str, **fields: Any) -> dict[str, Any]:
+    return {"model": "promoted", "prompt": prompt, **fields}
+
+
+async def events(here: OpenEndpoint, path: str, body: dict[str, Any]) -> list[Any]:
+    """Return what a stream says, without its end."""
+    async with here.client.stream("POST", path, json=body) as response:
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/event-stream")
+        lines = [line async for line in response.aiter_lines() if line]
+    assert lines[-1] == "data: [DONE]"
+    return [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
+
+
+async def test_a_conversation_is_answered_in_one_piece():
+    async with open_endpoint() as here:
+        found = (await here.client.post(CHAT, json=chat("one two three", max_tokens=2))).json()
+        assert found["model"] == "promoted"
+        assert found["choices"][0]["message"]["content"] == "one two "
+        assert found["usage"]["completion_tokens"] == 2
+        (asked,) = here.engine.asked
+        assert asked["max_tokens"] == 2
+
+
+async def test_a_conversation_is_streamed_word_by_word():
+    async with open_endpoint() as here:
+        found = await events(here, CHAT, chat("one two", stream=True))
+        assert [each["choices"][0]["delta"]["content"] for each in found] == ["one ", "two ", ""]
+        assert {each["model"] for each in found} == {"promoted"}
+        assert not any("usage" in each for each in found)
+
+
+async def test_usage_of_a_stream_comes_last_if_it_is_asked_for():
+    options = {"include_usage": True}
+    async with open_endpoint() as here:
+        found = await events(here, TEXT, text("one two", stream=True, stream_options=options))
+        assert found[-1]["choices"] == []
+        assert found[-1]["usage"]["total_tokens"] == 4
+        assert {each["usage"] for each in found[:-1]} == {None}
+        uncounted = await events(here, TEXT, text("no usage", stream=True, stream_options=options))
+        assert uncounted[-1]["usage"] is None
+
+
+async def refusal(here: OpenEndpoint, path: str, **request: Any) -> tuple[int, dict[str, Any]]:
+    response = await here.client.post(path, **request)
+    error = response.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    return response.status_code, error
+
+
+async def test_what_is_wrong_is_told_as_openai_tells_it():
+    async with open_endpoint() as here:
+        status, error = await refusal(here, CHAT, content=b"{")
+        assert (status, error["type"]) == (400, "invalid_request_error")
+        status, error = await refusal(here, CHAT, json=chat("a", max_tokens=10**9))
+        assert (status, error["param"]) == (400, "max_tokens")
+        status, error = await refusal(here, CHAT, json=chat("a", model="nobody"))
+        assert (status, error["code"], error["param"]) == (404, "model_not_found", "model")
+        status, error = await refusal(here, CHAT, json=chat("refuse"))
+        assert (status, error["message"]) == (400, "the prompt has 9 tokens of 8")
+        status, error = await refusal(here, CHAT, content=b"a" * (MOST_BODY_BYTES + 1))
+        assert status == 413
+        status, error = await refusal(here, "/v1/embeddings", json={})
+        assert status == 404
+        response = await here.client.get(CHAT)
+        assert response.status_code == 405
+        assert response.json()["error"]["message"]
+
+
+async def test_who_is_busy_says_when_to_come_again():
+    async with open_endpoint() as here:
+        response = await here.client.post(TEXT, json=text("busy"))
+        assert response.status_code == 503
+        assert response.headers["Retry-After"] == "7"
+        assert response.json()["error"]["code"] == "busy"
+
+
+async def test_an_engine_that_dies_ends_the_stream_with_an_error():
+    async with open_endpoint() as here:
+        found = await events(here, TEXT, text("die after 2", stream=True))
+        assert [each["choices"][0]["text"] for each in found[:-1]] == ["die ", "after "]
+        assert found[-1]["error"]["code"] == "engine_lost"
+        with here.records.followed() as records:
+            assert (await events(here, TEXT, text("die after 0", stream=True)))[-1]["error"]
+            assert (await records.get()).status == 502
+
+
+@pytest.mark.parametrize("path", [CHAT, TEXT])
+async def test_a_client_that_goes_away_ends_its_generation_within_a_second(path: str):
+    async with open_endpoint() as here, asyncio.timeout(10):
+        body = chat("hang on", stream=True) if path == CHAT else text("hang on", stream=True)
+        with here.records.followed() as records:
+            async with here.client.stream("POST", path, json=body) as response:
+                async for _ in response.aiter_lines():
+                    break
+            async with asyncio.timeout(1):
+                record = await records.get()
+                await until(lambda: here.engine.cancelled == 1)
+        assert here.engine.running == 0
+        assert record.status == 499
+
+
+async def test_a_client_that_goes_away_before_its_answer_ends_it_too():
+    async with open_endpoint() as here:
+        asking = asyncio.ensure_future(here.client.post(TEXT, json=text("slow")))
+        await here.engine.has_begun.wait()
+        asking.cancel()
+        async with asyncio.timeout(1):
+            await until(lambda: here.engine.cancelled == 1)
+
+
+async def test_two_hundred_clients_at_once_are_all_answered_and_few_at_a_time():
+    async with open_endpoint(line=WaitingLine(most_running=8)) as here:
+        asked = [here.client.post(TEXT, json=text(f"number {n}")) for n in range(200)]
+        answers = await asyncio.gather(*asked)
+        found = [each.json()["choices"][0]["text"] for each in answers]
+        assert found == [f"number {n} " for n in range(200)]
+        assert here.engine.most_running <= 8
+
+
+async def test_beyond_the_bound_clients_are_told_to_come_again():
+    async with open_endpoint(line=WaitingLine(most_running=1, most_waiting=2)) as here:
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(here.client.post(TEXT, json=text("slow"))) for _ in range(8)]
+            await until(lambda: sum(each.done() for each in asked) == 5)
+            refused = [each.result() for each in asked if each.done()]
+            here.engine.gate.set()
+        assert {each.status_code for each in refused} == {429}
+        assert all(int(each.headers["Retry-After"]) >= 1 for each in refused)
+        answered = [each.result() for each in asked if each.result() not in refused]
+        assert [each.status_code for each in answered] == [200, 200, 200]
+
+
+async def test_one_that_waits_and_goes_away_leaves_its_place():
+    line = WaitingLine(most_running=1, most_waiting=1)
+    async with open_endpoint(line=line) as here:
+        first = asyncio.ensure_future(here.client.post(TEXT, json=text("slow")))
+        await here.engine.has_begun.wait()
+        second = asyncio.ensure_future(here.client.post(TEXT, json=text("second")))
+        await until(lambda: line.waiting("promoted") == 1)
+        assert (await here.client.post(TEXT, json=text("third"))).status_code == 429
+        second.cancel()
+        await until(lambda: line.waiting("promoted") == 0)
+        fourth = asyncio.ensure_future(here.client.post(TEXT, json=text("fourth")))
+        await until(lambda: line.waiting("promoted") == 1)
+        here.engine.gate.set()
+        assert (await first).status_code == (await fourth).status_code == 200
+
+
+async def test_models_are_listed_and_shown():
+    async with open_endpoint() as here:
+        listed = (await here.client.get("/v1/models")).json()
+        assert [each["id"] for each in listed["data"]] == ["promoted", "python/2"]
+        shown = (await here.client.get("/v1/models/python/2")).json()
+        assert (shown["id"], shown["object"]) == ("python/2", "model")
+        assert (await here.client.get("/v1/models/none")).status_code == 404
+        assert (await here.client.get("/health")).json()["status"] == "ok"
+
+
+async def test_with_a_token_only_who_has_it_is_answered():
+    async with open_endpoint(EndpointPlan(port=0, token=TOKEN)) as here:
+        for header in ("", "Bearer x", f"Bearer {TOKEN[:-1]}x", f"Basic {TOKEN}", "Bearer \u00e9"):
+            headers = {"Authorization": header.encode()} if header else {}
+            response = await here.client.get("/v1/models", headers=headers)
+            assert response.status_code == 401
+            assert response.json()["error"]["code"] == "invalid_api_key"
+        right = {"Authorization": f"Bearer {TOKEN}"}
+        assert (await here.client.get("/v1/models", headers=right)).status_code == 200
+        assert (await here.client.post(TEXT, json=text("a"), headers=right)).status_code == 200
+        for path in ("/", "/health"):
+            assert (await here.client.get(path)).status_code == 200
+
+
+async def test_names_that_were_made_to_lead_here_are_refused():
+    async with open_endpoint() as here:
+        response = await here.client.get("/v1/models", headers={"Host": "evil.example.org"})
+        assert response.status_code == 403
+        port = httpx.URL(here.url).port
+        local = await here.client.get("/v1/models", headers={"Host": f"localhost:{port}"})
+        assert local.status_code == 200
+
+
+async def test_pages_of_other_sites_ask_only_where_they_are_allowed():
+    asks = {
+        "Origin": SITE,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    async with open_endpoint() as here:
+        for request in (
+            here.client.request("OPTIONS", TEXT, headers=asks),
+            here.client.post(TEXT, json=text("a"), headers={"Origin": SITE}),
+        ):
+            response = await request
+            assert response.status_code == 403
+            assert "Access-Control-Allow-Origin" not in response.headers
+        assert here.engine.asked == []
+    async with open_endpoint(EndpointPlan(port=0, token=TOKEN, origins=(SITE,))) as here:
+        preflight = await here.client.request("OPTIONS", TEXT, headers=asks)
+        assert preflight.status_code == 204
+        assert preflight.headers["Access-Control-Allow-Origin"] == SITE
+        assert preflight.headers["Access-Control-Allow-Headers"] == "authorization"
+        right = {"Origin": SITE, "Authorization": f"Bearer {TOKEN}"}
+        for streamed in (True, False):
+            body = text("a", stream=streamed)
+            answer = await here.client.post(TEXT, json=body, headers=right)
+            assert answer.headers["Access-Control-Allow-Origin"] == SITE
+
+
+async def test_the_page_can_load_and_send_nothing_elsewhere():
+    async with open_endpoint() as here:
+        response = await here.client.get("/")
+        assert response.status_code == 200
+        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        for path in ("/endpoint_page.py", "/../endpoint_page.py", "/%2e%2e%2fendpoint_page.py"):
+            assert (await here.client.get(path)).status_code == 404
+
+
+async def test_what_is_told_of_a_request_has_figures_and_no_text():
+    async with open_endpoint() as here:
+        with here.records.followed() as records:
+            await events(here, CHAT, chat("one two", stream=True))
+            record = await records.get()
+        assert (record.model, record.is_chat, record.status) == ("promoted", True, 200)
+        assert (record.prompt_tokens, record.completion_tokens) == (2, 2)
+        assert record.first_s is not None
+        assert 0 < record.first_s <= record.duration_s
+        assert "two" not in json.dumps(record.to_plain())

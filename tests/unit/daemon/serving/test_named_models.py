@@ -1,0 +1,79 @@
+"""Which model a client means by a name."""
+
+from dataclasses import replace
+
+import pytest
+
+from jupiterd.cluster.facts.facts import Fact
+from jupiterd.cluster.ledger.state import State
+from jupiterd.daemon.serving.named_models import served_model, served_names
+from jupiterd.errors import ModelNotServedError
+from tests.support.cluster.building import NODES
+from tests.unit.daemon.catalog.test_model_catalog import (
+    BEGUN,
+    FIRST,
+    OTHERS,
+    SECOND,
+    TWO_ROUNDS,
+    made,
+    said,
+)
+
+PROMOTED = (BEGUN, made(FIRST), *said(FIRST, "PROMOTE"), made(SECOND, FIRST, 2))
+"""Its first student writes, and the second isn't judged yet."""
+
+TUNING = {"start_from": OTHERS, "recipe": "tuning"}
+
+
+def state_of(*facts: Fact) -> State:
+    state = State()
+    for term, fact in enumerate(facts, 1):
+        state.apply(fact, (term, NODES[0], "u", 1))
+    return state
+
+
+def test_promoted_is_the_student_that_writes_whatever_was_trained_later():
+    found = served_model(state_of(*PROMOTED), "promoted")
+    assert (found.name, found.artifact) == ("promoted", FIRST)
+
+
+def test_a_student_that_went_again_is_promoted_no_more():
+    with pytest.raises(ModelNotServedError, match="no model is promoted"):
+        served_model(state_of(*TWO_ROUNDS), "promoted")
+
+
+def test_rounds_are_called_by_their_names():
+    found = served_model(state_of(*TWO_ROUNDS), "python/2")
+    assert (found.name, found.artifact) == ("python/2", SECOND)
+
+
+def test_base_is_what_the_cycle_of_the_promoted_model_began_with():
+    begun = replace(BEGUN, settings=TUNING)
+    state = state_of(begun, *PROMOTED[1:])
+    assert served_model(state, "base").artifact == OTHERS
+    assert served_names(state) == ["promoted", "base", "python/2", "python/1"]
+
+
+def test_without_weights_that_were_brought_there_is_no_base():
+    with pytest.raises(ModelNotServedError, match="no cycle has begun with weights"):
+        served_model(state_of(*TWO_ROUNDS), "base")
+    assert served_names(state_of(*PROMOTED)) == ["promoted", "python/2", "python/1"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "line"),
+    [
+        ((), "there is no model yet"),
+        ((BEGUN,), "there is no model yet"),
+        ((BEGUN, made(FIRST)), "no model is promoted yet"),
+    ],
+)
+def test_before_any_promotion_the_error_says_what_to_do(facts: tuple[Fact, ...], line: str):
+    with pytest.raises(ModelNotServedError, match=line) as caught:
+        served_model(state_of(*facts), "promoted")
+    assert "jupiterctl" in caught.value.hint
+
+
+def test_an_unknown_name_has_no_model():
+    with pytest.raises(ModelNotServedError, match="there is no model nobody"):
+        served_model(state_of(*TWO_ROUNDS), "nobody")

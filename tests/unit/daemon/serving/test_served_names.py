@@ -1,0 +1,35 @@
+"""Which models one way in gives access to."""
+
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.serving.served_names import AllNames, ListedNames
+from jupiterd.errors import ModelNotServedError
+from tests.unit.daemon.catalog.test_model_catalog import FIRST, SECOND
+from tests.unit.daemon.serving.test_named_models import PROMOTED, state_of
+
+
+class Known:
+    state = state_of(*PROMOTED)
+
+
+def test_a_list_gives_its_own_names_and_no_others():
+    names = ListedNames(Known(), ["python/2", "promoted", "nobody"])
+    assert names.names() == ["python/2", "promoted"]
+    assert names.model("promoted").artifact == FIRST
+    assert names.model("").artifact == SECOND, "the first is meant where none is named"
+    for other in ("python/1", "/etc", "nobody"):
+        with pytest.raises(ModelNotServedError):
+            names.model(other)
+
+
+def test_this_machine_s_user_has_all_names_and_folders(tmp_path: Path):
+    names = AllNames(Known())
+    assert names.names() == ["promoted", "python/2", "python/1"]
+    assert names.model("").artifact == FIRST
+    with pytest.raises(ModelNotServedError, match="there is no model in"):
+        names.model(str(tmp_path))
+    (tmp_path / "config.json").write_text("{}")
+    found = names.model(str(tmp_path))
+    assert (found.artifact, found.folder) == (None, str(tmp_path))

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,7 +45,7 @@ needs_chromium = pytest.mark.skipif(
 
 
 @contextmanager
-def chromium(folder: Path) -> Iterator[str]:
+def chromium(folder: Path) -> Generator[str]:
     """Run Chromium with its profile in `folder`; give the address of its DevTools."""
     program = chromium_program()
     assert program is not None
@@ -66,7 +66,7 @@ def chromium(folder: Path) -> Iterator[str]:
         running.communicate(timeout=END_S)
 
 
-def _address(told: Iterator[str]) -> str:
+def _address(told: Iterable[str]) -> str:
     """Read what it tells until it says where it listens."""
     lines: list[str] = []
     for line in told:

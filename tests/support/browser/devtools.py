@@ -8,7 +8,7 @@ import asyncio
 import base64
 import itertools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,7 +39,7 @@ class Tab:
         self._waiting[number] = answer = asyncio.get_running_loop().create_future()
         said = {"id": number, "method": method, "params": parameters}
         await self.socket.send_json(said | ({"sessionId": self.session} if self.session else {}))
-        told = await asyncio.wait_for(answer, WAIT_S)
+        told = await answer
         assert "error" not in told, (method, told["error"])
         return told["result"]
 
@@ -64,11 +64,11 @@ class Tab:
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
-    async def until(self, condition: str) -> None:
+    async def until(self, condition: str, wait_s: float = WAIT_S) -> None:
         """Wait until a condition holds in the page."""
         await self.value(
             f"""new Promise((done, fail) => {{
-                const until = performance.now() + {1000 * (WAIT_S - 1)};
+                const until = performance.now() + {1000 * wait_s};
                 const look = () => {{
                     if ({condition}) return done(true);
                     if (performance.now() > until) return fail(new Error(document.body.innerText));
@@ -146,7 +146,7 @@ class Tab:
 
 
 @asynccontextmanager
-async def opened_tab(address: str) -> AsyncIterator[Tab]:
+async def opened_tab(address: str) -> AsyncGenerator[Tab]:
     """Open a tab of a running Chromium, with a profile that nobody has used."""
     async with (
         aiohttp.ClientSession() as client,

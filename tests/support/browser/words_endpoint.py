@@ -6,7 +6,7 @@ page with a strict policy. Doesn't know a real engine, nor how the daemon checks
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +19,12 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
-TYPES |= {".svg": "image/svg+xml"}
+TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 
 
 @dataclass
@@ -41,6 +45,8 @@ class WordsEndpoint:
     """Status, error and headers in place of an answer."""
     breaks_with: Mapping[str, Any] | None = None
     """The error that ends an answer which has begun."""
+    waits_for: str = ""
+    """Told in a comment before the first piece."""
     end: str = "stop"
     piece_s: float = 0.0
     """How long each piece takes."""
@@ -76,6 +82,8 @@ class WordsEndpoint:
 
     async def _write(self, response: web.StreamResponse, model: str, *, is_chat: bool) -> None:
         pieces = self.words.get(model, ["Hello", " there", "."])
+        if self.waits_for:
+            await response.write(f": {self.waits_for}\n\n".encode())
         for place, piece in enumerate(pieces):
             if place == self.held_before:
                 await self.go.wait()
@@ -116,7 +124,7 @@ async def page_file(request: web.Request) -> web.Response:
 
 
 @asynccontextmanager
-async def serving(endpoint: WordsEndpoint) -> AsyncIterator[WordsEndpoint]:
+async def serving(endpoint: WordsEndpoint) -> AsyncGenerator[WordsEndpoint]:
     """Let it listen on a port of the loopback interface."""
     app = web.Application()
     app.add_routes(

@@ -32,7 +32,7 @@ function badges(told) {
     found.push(make("span", `badge ${look}`, word));
   }
   if (text(told.kind)) found.push(make("span", "badge calm", told.kind));
-  if (told.chats === false) found.push(make("span", "badge calm", "goes on with texts"));
+  if (told.chat === false) found.push(make("span", "badge calm", "goes on with texts"));
   return found.length ? [make("p", "badges", ...found)] : [];
 }
 
@@ -51,7 +51,7 @@ function rowsOf(told) {
     ["Steps", count(told.steps ?? told.step)],
     ["Tokens", count(told.tokens, SHORT)],
     ["Parameters", count(told.parameters, SHORT)],
-    ["Context", count(told.context, WHOLE, " tokens")],
+    ["Context", count(told.context_tokens, WHOLE, " tokens")],
     ["Licence", list(told.licence ?? told.license)],
     ["Answers on", text(told.node)],
     ["Engine", text(told.engine)],

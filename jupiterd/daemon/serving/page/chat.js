@@ -73,7 +73,7 @@ async function showCards() {
 
 function isChat(name) {
   const { way } = settings.now();
-  return way === "auto" ? cards.get(name)?.chats !== false : way === "chat";
+  return way === "auto" ? cards.get(name)?.chat !== false : way === "chat";
 }
 
 // --- the first picture
@@ -121,7 +121,7 @@ async function ask(said) {
 
 async function write(answer, before, said) {
   const { signal } = running;
-  const clock = { began: performance.now(), first: null, pieces: 0, tokens: null, end: "" };
+  const clock = { began: performance.now(), first: null, pieces: 0, tokens: null, end: "", waits: "" };
   const ticking = setInterval(() => answer.waits(waitingFor(clock)), 1000);
   try {
     await follow(answer, clock, before, said, signal);
@@ -140,7 +140,7 @@ async function follow(answer, clock, before, said, signal) {
     for await (const piece of endpoint.answer(bodyFor(answer, before, said), answer.isChat, signal)) take(answer, clock, piece);
   } catch (error) {
     if (error.code !== NO_TEMPLATE || !answer.isChat) throw error;
-    cards.set(answer.model, { ...cards.get(answer.model), chats: false });
+    cards.set(answer.model, { ...cards.get(answer.model), chat: false });
     answer.becomesText();
     await follow(answer, clock, before, said, signal);
   }
@@ -148,19 +148,21 @@ async function follow(answer, clock, before, said, signal) {
 
 function bodyFor(answer, before, said) {
   const { temperature, maxTokens } = settings.now();
-  const context = cards.get(answer.model)?.context;
+  const context = cards.get(answer.model)?.context_tokens;
   const most = maxTokens ?? (context > 0 ? Math.min(MOST_TOKENS, Math.ceil(context / 2)) : MOST_TOKENS);
   const asked = answer.isChat ? { messages: [...before, { role: "user", content: said }] } : { prompt: said };
   return { model: answer.model, temperature, max_tokens: most, ...asked };
 }
 
-function take(answer, clock, { text, end, tokens }) {
+function take(answer, clock, { text, end, tokens, waits }) {
   if (text) {
     clock.first ??= performance.now();
     clock.pieces += 1;
     answer.add(text);
     follows();
   }
+  if (waits) answer.waits(waits);
+  clock.waits = waits ?? clock.waits;
   clock.end = end ?? clock.end;
   clock.tokens = tokens ?? clock.tokens;
 }
@@ -175,9 +177,10 @@ function again(label = "Again") {
   return button(label, "quiet again", () => { if (!running) ask(conversation.takeBack()); });
 }
 
-function waitingFor({ began }) {
+function waitingFor({ began, waits }) {
   const s = Math.round((performance.now() - began) / 1000);
-  return s < SLOW_S ? "" : `waiting for the first word for ${s} s; the model may be loading`;
+  if (s < SLOW_S) return waits;
+  return `${waits || "waiting for the first word; the model may be loading"} · ${s} s`;
 }
 
 function figures({ began, first, pieces, tokens, end }) {

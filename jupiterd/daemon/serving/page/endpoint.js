@@ -75,7 +75,8 @@ function errorIn(said) {
 }
 
 /**
- * Yield an answer as it is written: `{text}`, `{end}` (why it ended), `{tokens}`.
+ * Yield an answer as it is written: `{text}`, `{end}` (why it ended), `{tokens}`, and `{waits}`,
+ * what it waits for.
  *
  * isChat: `body` has messages, otherwise a prompt. Raises EndpointError, and AbortError if stopped.
  */
@@ -86,9 +87,10 @@ export async function* answer(body, isChat, signal) {
     body: JSON.stringify({ ...body, stream: true, stream_options: { include_usage: true } }),
     signal,
   });
-  for await (const data of events(response.body)) {
+  for await (const { data, comment } of events(response.body)) {
     if (data === "[DONE]") return;
-    yield* pieces(JSON.parse(data));
+    if (comment) yield { waits: comment };
+    if (data) yield* pieces(JSON.parse(data));
   }
   throw new EndpointError({
     message: "The answer broke off.", hint: "Ask again: another engine answers.", code: "cut",
@@ -105,7 +107,7 @@ function* pieces(said) {
   if (said.usage?.completion_tokens) yield { tokens: said.usage.completion_tokens };
 }
 
-/** Yield the data of each event of a stream whose pieces may be cut anywhere. */
+/** Yield the data and comment of each event of a stream whose pieces may be cut anywhere. */
 async function* events(body) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -116,7 +118,7 @@ async function* events(body) {
       rest = (rest + (done ? decoder.decode() : decoder.decode(value, { stream: true }))).replaceAll("\r\n", "\n");
       const found = rest.split("\n\n");
       rest = done ? "" : found.pop();
-      yield* found.map(dataOf).filter((data) => data !== "");
+      yield* found.map((event) => ({ data: linesOf(event, "data:"), comment: linesOf(event, ":") }));
       if (done) return;
     }
   } finally {
@@ -124,7 +126,7 @@ async function* events(body) {
   }
 }
 
-function dataOf(event) {
-  const lines = event.split("\n").filter((line) => line.startsWith("data:"));
-  return lines.map((line) => line.slice(5).trimStart()).join("\n");
+function linesOf(event, mark) {
+  const lines = event.split("\n").filter((line) => line.startsWith(mark));
+  return lines.map((line) => line.slice(mark.length).trim()).join("\n");
 }

@@ -26,8 +26,8 @@ CARD = {
     "round": 2,
     "node": "node-1",
     "engine": "transformers",
-    "context": 2048,
-    "chats": True,
+    "context_tokens": 2048,
+    "chat": True,
 }
 WAIT_S = 20
 ANSWER = ".lanes:last-child .answer .said"
@@ -110,6 +110,17 @@ async def test_an_answer_is_stopped_and_the_endpoint_hears_of_it(tab, endpoint, 
     assert "stopped" in await tab.text(".figures")
     endpoint.held_before = None
     assert await answered(tab, "And now?") == "Hello there."
+
+
+async def test_what_an_answer_waits_for_is_told(tab, endpoint):
+    endpoint.waits_for = "node-2 loads promoted"
+    endpoint.held_before = 0
+    await opened(tab, endpoint)
+    await said(tab, "Hello?")
+    await tab.until("document.querySelector('.figures')?.innerText === 'node-2 loads promoted'")
+    endpoint.go.set()
+    await tab.until(ENDED)
+    assert "node-2" not in await tab.text(".figures")
 
 
 async def test_what_was_said_and_the_settings_go_with_the_next_message(tab, endpoint):
@@ -246,7 +257,7 @@ async def test_a_model_of_which_nothing_is_known_can_be_talked_to(tab, endpoint)
 
 
 async def test_a_model_without_a_template_goes_on_with_a_text(tab, endpoint):
-    endpoint.cards["promoted"] = CARD | {"chats": False, "context": 256}
+    endpoint.cards["promoted"] = CARD | {"chat": False, "context_tokens": 256}
     endpoint.words["promoted"] = [" os\n", "import sys"]
     await opened(tab, endpoint)
     assert await answered(tab, "import") == "import os\nimport sys"

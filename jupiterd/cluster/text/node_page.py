@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import Any, Final
 
 from jupiterd.cluster.text.hardware_words import hardware
+from jupiterd.cluster.text.serving_words import serving_words
 from jupiterd.cluster.text.sparkline import sparkline
 from jupiterd.formats import MISSING, duration, plain, rate, size, table
 from jupiterd.ids import short
@@ -94,6 +95,8 @@ def _facts(document: Row, node: Row) -> Iterator[str]:
     listed = ", ".join(f"{plain(name)} {plain(value)}" for name, value in versions.items())
     yield _fact("versions", listed or _unknown(document))
     yield _fact("addresses", ", ".join(map(plain, node.get("addresses") or ())) or MISSING)
+    if serves := serving_words(node.get("serving") or ()):
+        yield _fact("serves", serves)
     yield from _works(document)
 
 

@@ -7,6 +7,7 @@ import click
 
 from jupiterd.cluster.text.fetch_words import fetch_words
 from jupiterd.cluster.text.health_words import OF_THE_TEXT, OF_THIS_NODE, WELL_ANYWAY, code_and_age
+from jupiterd.cluster.text.serving_words import serving_words
 from jupiterd.cluster.values.node_names import find_node
 from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
@@ -115,11 +116,18 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         *(f"         {line}" for line in _dropped(status)),
         *([f"train    {cycle_summary(train)}"] if train else []),
         *(f"fetch    {fetch_words(row)}" for row in status.get("fetches") or ()),
+        *_serving(status),
         *door,
         *health_lines(status),
         "",
         *node_table(status),
     ]
+
+
+def _serving(status: Mapping[str, Any]) -> list[str]:
+    """Return a line for each machine that serves models."""
+    rows = [(node, serving_words(node.get("serving") or ())) for node in status.get("nodes", ())]
+    return [f"models   {plain(node.get('name'))} serves {words}" for node, words in rows if words]
 
 
 def _dropped(status: Mapping[str, Any]) -> list[str]:

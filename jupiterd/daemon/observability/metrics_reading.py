@@ -45,6 +45,10 @@ class MetricsReading:
     """Kind -> bytes sent to others since this daemon was started."""
     errors: Mapping[str, int] | None = None
     """Event -> warnings and errors in the log since then."""
+    answers: Mapping[str, int] | None = None
+    """How they ended -> requests for text that engines of this node had since then."""
+    answer_tokens: int | None = None
+    """That they wrote since then."""
 
     @property
     def own(self) -> Document:
@@ -104,6 +108,7 @@ class MetricsReader:
         status = status_document(sources)
         self._count()
         newest = sources.replica.derived(_newest_checkpoint)
+        answers = sources.serving.totals
         return MetricsReading(
             status=status,
             loop_lag_s=sources.view.loop_lag_s,
@@ -112,6 +117,8 @@ class MetricsReader:
             checkpoint_bytes=await asyncio.to_thread(self._size, newest),
             sent_bytes={"artifact": sources.artifact_cache.sent_bytes},
             errors=dict(self._events.counts),
+            answers=answers.by_outcome(),
+            answer_tokens=answers.tokens,
         )
 
     def _count(self) -> None:

@@ -89,6 +89,16 @@ def _gpu_sizes(reading: MetricsReading) -> Iterator[Sample]:
         yield (str(number),), _number(gpu.get("memory_bytes"))
 
 
+def _of_models(name: str) -> Callable[[MetricsReading], Iterator[Sample]]:
+    """Return what reads one figure of each model that this node serves."""
+
+    def read(reading: MetricsReading) -> Iterator[Sample]:
+        for row in reading.own.get("serving", ()):
+            yield (str(row.get("model")),), _number(row.get(name))
+
+    return read
+
+
 def _running(name: str) -> Callable[[MetricsReading], float | None]:
     return lambda reading: _number(reading.running.get(name))
 
@@ -207,6 +217,40 @@ TABLE: tuple[Metric, ...] = (
         "Warnings and errors in this daemon's log, by event.",
         lambda reading: _each(reading.errors),
         ("code",),
+    ),
+    Metric(
+        "jupiter_serve_answers",
+        Kind.GAUGE,
+        "Answers that this node writes now, by model.",
+        _of_models("answers"),
+        ("model",),
+    ),
+    Metric(
+        "jupiter_serve_queued_requests",
+        Kind.GAUGE,
+        "Requests for text that wait for an engine of this node, by model.",
+        _of_models("queued"),
+        ("model",),
+    ),
+    Metric(
+        "jupiter_serve_tokens_per_second",
+        Kind.GAUGE,
+        "Tokens that each model writes here each second, in all its answers together.",
+        _of_models("tokens_per_s"),
+        ("model",),
+    ),
+    Metric(
+        "jupiter_serve_requests_total",
+        Kind.COUNTER,
+        "Requests for text that engines of this node had, by what became of them.",
+        lambda reading: _each(reading.answers),
+        ("outcome",),
+    ),
+    Metric(
+        "jupiter_serve_tokens_total",
+        Kind.COUNTER,
+        "Tokens that engines of this node wrote, as far as answers tell.",
+        lambda reading: [((), reading.answer_tokens)],
     ),
     _gauge(
         "jupiter_event_loop_lag_seconds",

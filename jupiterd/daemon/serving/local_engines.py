@@ -69,8 +69,12 @@ class Totals:
     refused: int = 0
     """Requests that no engine took."""
     lost: int = 0
-    """Answers whose engine died."""
+    """Of them those whose engine died."""
     tokens: int = 0
+
+    def by_outcome(self) -> dict[str, int]:
+        """Return how many requests ended in each way."""
+        return {"answered": self.answers - self.lost, "lost": self.lost, "refused": self.refused}
 
 
 class AnswerCounts:
@@ -142,7 +146,7 @@ class LocalEngines:
                 counted = self._counted(answer.chunks, use, is_streamed=request.is_streamed)
                 yield replace(answer, chunks=counted)
         except EngineLostError:
-            self.counts.totals.lost += 1
+            self.counts.totals.lost += is_begun
             raise
         finally:
             self._end(meant, use, is_begun=is_begun)

@@ -15,6 +15,7 @@ from jupiterd.cluster.serving.serving_rows import (
     read_serving,
 )
 from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.serving.local_engines import AnswerCounts, Totals
 from jupiterd.ids import NodeId
 
 
@@ -22,6 +23,7 @@ class CountsAnswers(Protocol):
     """The engines of this node; `LocalEngines` is it."""
 
     is_open: bool
+    counts: AnswerCounts
 
     def loads(self) -> list[ModelLoad]:
         """Return what each model does here."""
@@ -56,6 +58,11 @@ class ServingReport:
             return self.own()
         peer = self._peers.get(node)
         return NOTHING if peer is None else read_serving(peer.telemetry.get(SERVING))
+
+    @property
+    def totals(self) -> Totals:
+        """What was answered here since this daemon began."""
+        return self._engines.counts.totals
 
     def telemetry(self) -> Mapping[str, Any]:
         """Return what heartbeats say of it: nothing where there is nothing to say."""

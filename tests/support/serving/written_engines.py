@@ -41,7 +41,7 @@ class WrittenEngines:
     """Model -> whether it can answer."""
     running: list[ServedModel] = field(default_factory=list[ServedModel])
     ended: list[str] = field(default_factory=list[str])
-    """How each answer ended here: whole, cut or lost."""
+    """How each answer ended here: whole or cut."""
     asked: list[AnswerRequest] = field(default_factory=list[AnswerRequest])
 
     async def load(self, model: ServedModel) -> None:
@@ -70,16 +70,13 @@ class WrittenEngines:
         if not self.held.get(model):
             await self.load(model)
         self.running.append(model)
-        how = "cut"
+        over = asyncio.Event()
+        kind = EVENTS if request.is_streamed else JSON
         try:
-            yield Answer(200, EVENTS if request.is_streamed else JSON, self._chunks(model, request))
-            how = "whole"
-        except EngineLostError:
-            how = "lost"
-            raise
+            yield Answer(200, kind, _noted(self._chunks(model, request), over))
         finally:
             self.running.remove(model)
-            self.ended.append(how)
+            self.ended.append("whole" if over.is_set() else "cut")
 
     async def _chunks(self, model: ServedModel, request: AnswerRequest) -> AsyncGenerator[bytes]:
         count = int(request.body["max_tokens"])
@@ -94,3 +91,9 @@ class WrittenEngines:
                 raise EngineLostError("the engine died")
             yield event(model, number)
         yield b"data: [DONE]\n\n"
+
+
+async def _noted(chunks: AsyncGenerator[bytes], over: asyncio.Event) -> AsyncGenerator[bytes]:
+    async for chunk in chunks:
+        yield chunk
+    over.set()

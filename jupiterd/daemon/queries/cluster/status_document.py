@@ -18,6 +18,7 @@ from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.leader.node_speed import speed_of
 from jupiterd.daemon.queries.cluster.admission_document import admission_document, token_documents
 from jupiterd.daemon.queries.cluster.health_document import dismissed_lines, health_lines
+from jupiterd.daemon.queries.cluster.serving_document import serving_document
 from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.runtime.approval_words import spelled
 from jupiterd.daemon.runtime.clock import now_s
@@ -184,6 +185,7 @@ def _newcomer(seen: PendingJoin) -> dict[str, Any]:
         "contradictions": [],
         "load": {},
         "gpu_loads": [],
+        "serving": [],
         "tokens_per_s": None,
         "step_lag": None,
         "rtt_s": None,
@@ -219,6 +221,7 @@ def node_row(
         "contradictions": list(sources.cluster_file.contradictions(member)),
         "load": shown_load(sources.view.load_of(member)),
         "gpu_loads": [load.to_plain() for load in sources.view.gpu_loads_of(member)],
+        "serving": serving_document(sources, member),
         "tokens_per_s": speed.tokens_per_s,
         "step_lag": speed.step_lag,
         "rtt_s": None if is_self or peer is None else _rounded(peer.beats.rtt_s),

@@ -1,6 +1,7 @@
 """What the metrics say of a node that trains, and of one that doesn't."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from prometheus_client import generate_latest
@@ -153,3 +154,15 @@ def test_others_cant_make_ever_more_labels() -> None:
         events.handle(logging.makeLogRecord({"msg": f"event_{number}", "levelno": 30}))
     assert len(events.counts) == MAX_EVENTS + 1
     assert events.counts[OTHERS] == 10
+
+
+def test_models_that_are_served_are_told_of_by_name() -> None:
+    rows = [{"model": "promoted", "answers": 3, "queued": 1, "tokens_per_s": 41.5}]
+    status = reading().status | {"nodes": [OWN | {"serving": rows}]}
+    answers = {"answered": 7, "lost": 1, "refused": 2}
+    told = scraped(replace(reading(answers=answers, answer_tokens=900), status=status))
+    assert told['jupiter_serve_answers{model="promoted"}'] == 3
+    assert told['jupiter_serve_queued_requests{model="promoted"}'] == 1
+    assert told['jupiter_serve_tokens_per_second{model="promoted"}'] == 41.5
+    assert told['jupiter_serve_requests_total{outcome="lost"}'] == 1
+    assert told["jupiter_serve_tokens_total"] == 900

@@ -1,0 +1,206 @@
+"""A request's way to the node that answers it, and to another where that one can't."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from jupiterd.cluster.serving.answer_request import AnswerRequest
+from jupiterd.cluster.serving.routing import ServingNode
+from jupiterd.cluster.serving.served_model import ServedModel
+from jupiterd.cluster.serving.serving_rows import ModelLoad, NodeServing
+from jupiterd.daemon.serving.answering import Answer
+from jupiterd.daemon.serving.router import MAX_TRIES, Router
+from jupiterd.errors import (
+    BusyError,
+    EngineLostError,
+    JupiterError,
+    MissingExtraError,
+    ModelNotServedError,
+    PeerUnreachableError,
+)
+from jupiterd.ids import ArtifactId, NodeId
+from tests.support.serving.written_engines import EVENTS, WrittenEngines, chat
+
+MODEL = ServedModel("promoted", ArtifactId("a" * 64))
+READY = NodeServing((ModelLoad("promoted", MODEL.artifact),))
+OWN = NodeId("own")
+
+
+def serving(name: str, load: int = 0) -> ServingNode:
+    models = (ModelLoad("promoted", MODEL.artifact, running=load),)
+    return ServingNode(NodeId(name), name, is_own=name == OWN, serving=NodeServing(models))
+
+
+@dataclass
+class Fleet:
+    """Members as a test has them; those in `files` have the model and don't serve it."""
+
+    members: list[ServingNode]
+    files: set[str] = field(default_factory=set[str])
+    asked: int = 0
+    _found: set[str] = field(default_factory=set[str])
+
+    async def find_holders(self, artifact: ArtifactId) -> None:
+        assert artifact == MODEL.artifact
+        self.asked += 1
+        self._found = set(self.files)
+        await asyncio.sleep(0)
+
+    def nodes(
+        self, _: ServedModel, in_flight: Mapping[NodeId, int], without: Collection[NodeId] = ()
+    ) -> list[ServingNode]:
+        return [
+            ServingNode(
+                each.node,
+                each.name,
+                absence=each.absence,
+                is_own=each.is_own,
+                can_compute=each.can_compute,
+                serving=each.serving,
+                holds=each.node in self._found,
+                in_flight=in_flight.get(each.node, 0),
+            )
+            for each in self.members
+            if each.node not in without
+        ]
+
+
+class Named:
+    """Engines of a node that say its name."""
+
+    def __init__(self, name: str, refuses: JupiterError | None = None) -> None:
+        self.name, self.refuses, self.running = name, refuses, 0
+
+    @asynccontextmanager
+    async def answering(self, _model: ServedModel, _: AnswerRequest) -> AsyncGenerator[Answer]:
+        if self.refuses is not None:
+            raise self.refuses
+        self.running += 1
+        try:
+            yield Answer(200, EVENTS, self._chunks())
+        finally:
+            self.running -= 1
+
+    async def _chunks(self) -> AsyncGenerator[bytes]:
+        yield self.name.encode()
+
+
+def router_of(fleet: Fleet, **engines: Named) -> Router:
+    local = engines.get("own", Named("own"))
+    return Router(OWN, local, lambda node: engines[node], fleet)
+
+
+async def answered_by(router: Router, model: ServedModel = MODEL) -> str:
+    async with router.answering(model, chat()) as answer:
+        return b"".join([chunk async for chunk in answer.chunks]).decode()
+
+
+async def test_requests_go_to_the_node_with_the_least_to_do() -> None:
+    fleet = Fleet([serving("own", 3), serving("two", 1)])
+    assert await answered_by(router_of(fleet, two=Named("two"))) == "two"
+    assert not fleet.asked, "who has the files was asked though somebody serves the model"
+
+
+async def test_eight_at_once_are_spread_before_any_report_tells_of_them() -> None:
+    engines = {"two": Named("two"), "six": Named("six")}
+    router = router_of(Fleet([serving("own"), serving("two"), serving("six")]), **engines)
+    everybody = asyncio.Barrier(9)
+
+    async def one() -> str:
+        async with router.answering(MODEL, chat()) as answer:
+            await everybody.wait()
+            return b"".join([chunk async for chunk in answer.chunks]).decode()
+
+    asking = [asyncio.ensure_future(one()) for _ in range(8)]
+    async with asyncio.timeout(5.0):
+        await everybody.wait()
+    names = await asyncio.gather(*asking)
+    assert sorted(map(names.count, ("own", "two", "six"))) == [2, 3, 3]
+    assert not router._in_flight
+
+
+@pytest.mark.parametrize(
+    "error", [EngineLostError("it died"), BusyError("full"), PeerUnreachableError("no link")]
+)
+async def test_a_request_that_has_not_begun_goes_to_another_node(error: JupiterError) -> None:
+    engines = {"two": Named("two", error), "six": Named("six")}
+    fleet = Fleet([serving("two"), serving("six", 9)])
+    assert await answered_by(router_of(fleet, **engines)) == "six"
+
+
+async def test_what_has_begun_is_not_asked_again() -> None:
+    two = Named("two")
+    router = router_of(Fleet([serving("two"), serving("own", 1)]), two=two)
+    with pytest.raises(EngineLostError):
+        async with router.answering(MODEL, chat()):
+            raise EngineLostError("in mid answer")
+    assert two.running == 0
+    assert not router._in_flight
+
+
+async def test_the_shortest_wait_is_told_where_all_are_busy() -> None:
+    engines = {
+        "two": Named("two", BusyError("two is full", retry_after_s=60.0)),
+        "six": Named("six", BusyError("six is full", retry_after_s=3.0)),
+    }
+    router = router_of(Fleet([serving("two"), serving("six")]), **engines)
+    with pytest.raises(BusyError, match="six is full"):
+        await answered_by(router)
+
+
+async def test_a_request_is_not_offered_to_everybody() -> None:
+    names = [f"n{number}" for number in range(9)]
+    engines = {name: Named(name, BusyError("full")) for name in names}
+    fleet = Fleet([serving(name) for name in names])
+    with pytest.raises(BusyError):
+        await answered_by(router_of(fleet, **engines))
+    assert len(names) > MAX_TRIES
+
+
+async def test_another_error_of_a_node_is_the_answer() -> None:
+    two = Named("two", MissingExtraError("no engine"))
+    with pytest.raises(MissingExtraError):
+        await answered_by(router_of(Fleet([serving("two"), serving("own", 5)]), two=two))
+
+
+async def test_where_nobody_serves_it_whoever_has_the_files_loads_it() -> None:
+    idle = [ServingNode(NodeId(name), name) for name in ("two", "six")]
+    fleet = Fleet(idle, files={"six"})
+    assert await answered_by(router_of(fleet, six=Named("six"))) == "six"
+    assert fleet.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("member", "error", "words"),
+    [
+        (ServingNode(NodeId("two"), "two"), ModelNotServedError, "no machine has promoted"),
+        (
+            ServingNode(NodeId("nuc"), "nuc", absence="sleeps since 21:14", serving=READY),
+            BusyError,
+            "promoted is only on nuc, which sleeps since 21:14",
+        ),
+        (
+            ServingNode(NodeId("two"), "two", can_compute=False, serving=READY),
+            MissingExtraError,
+            "no engine is installed",
+        ),
+    ],
+    ids=["unknown", "away", "no engine"],
+)
+async def test_what_nobody_can_answer_is_refused_with_the_reason(
+    member: ServingNode, error: type[JupiterError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        await answered_by(router_of(Fleet([member])))
+
+
+async def test_leaving_an_answer_leaves_the_node_that_writes_it() -> None:
+    engines = WrittenEngines(token_s=0.01)
+    router = Router(OWN, engines, lambda _: engines, Fleet([serving("own")]))
+    async with router.answering(MODEL, chat(100_000)) as answer:
+        await anext(answer.chunks)
+        assert engines.running == [MODEL]
+    assert engines.ended == ["cut"]

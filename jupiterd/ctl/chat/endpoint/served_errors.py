@@ -44,7 +44,8 @@ def error_of(status: int, content: bytes) -> JupiterError:
     error = cast("Mapping[str, object]", told).get("error") if isinstance(told, dict) else None
     if error is None:
         text = content.decode("utf-8", "replace")
-        return _kind("", status)(_line(text) or f"the daemon answered with HTTP status {status}")
+        kind = _OF_STATUS.get(status, JupiterError)
+        return kind(_line(text) or f"the daemon answered with HTTP status {status}")
     return told_error(error, status)
 
 
@@ -53,12 +54,21 @@ def told_error(error: object, status: int = 0) -> JupiterError:
     fields: Mapping[str, Any] = {"message": error}
     if isinstance(error, dict):
         fields = cast("Mapping[str, Any]", error)
-    kind = _kind(str(fields.get("code") or ""), status)
+    named = _named(str(fields.get("code") or ""))
+    kind = named or _OF_STATUS.get(status, JupiterError)
     message = _line(str(fields.get("message") or "")) or "it doesn't say what is wrong"
-    # For clients of others the daemon writes its hint behind the message.
-    return kind(
-        message.removesuffix(f"; {kind.default_hint}"), _line(str(fields.get("hint") or ""))
-    )
+    hint = _line(str(fields.get("hint") or ""))
+    if named is not None and not hint:
+        message, hint = _parted(message, kind.default_hint)
+    return kind(message, hint)
+
+
+def _parted(message: str, usual_hint: str) -> tuple[str, str]:
+    """Return an error of ours and its hint, which other clients get in one line."""
+    if message.endswith(f"; {usual_hint}"):
+        return message.removesuffix(f"; {usual_hint}"), usual_hint
+    said, _, hint = message.partition("; ")
+    return said, hint
 
 
 def lacks_template(error: JupiterError) -> bool:
@@ -66,9 +76,8 @@ def lacks_template(error: JupiterError) -> bool:
     return "template" in error.message.lower()
 
 
-def _kind(code: str, status: int) -> type[JupiterError]:
-    found = BY_CODE.get(code.replace("_", "-")) or _OF_OPENAI.get(code)
-    return found or _OF_STATUS.get(status, JupiterError)
+def _named(code: str) -> type[JupiterError] | None:
+    return BY_CODE.get(code.replace("_", "-")) or _OF_OPENAI.get(code)
 
 
 def _line(text: str) -> str:

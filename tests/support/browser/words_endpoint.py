@@ -35,6 +35,8 @@ class WordsEndpoint:
     """The models, `promoted` and so on, with what is known of each."""
     words: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """What each model answers, in its pieces."""
+    chats: bool = True
+    """Its models have templates."""
     token: str = ""
     held_before: int | None = None
     """The number of a piece that isn't sent before `go` is set."""
@@ -68,6 +70,9 @@ class WordsEndpoint:
             return refused
         body = await request.json()
         self.asked.append(body | {"path": request.path})
+        if not self.chats and "messages" in body:
+            error = {"message": f"{body['model']} has no chat template: it completes text"}
+            return web.json_response({"error": error}, status=400)
         if self.refusal:
             status, error, headers = self.refusal
             return web.json_response({"error": error}, status=status, headers=headers)

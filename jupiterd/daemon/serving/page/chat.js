@@ -9,7 +9,7 @@ import * as settings from "./settings.js";
 
 const MOST_TOKENS = 512;
 const PROMOTED = "promoted";
-const NO_TEMPLATE = "no_chat_template";
+const NO_TEMPLATE = /no chat template/i;
 const SLOW_S = 4;
 const LEAST_S = 0.05;
 
@@ -139,7 +139,7 @@ async function follow(answer, clock, before, said, signal) {
   try {
     for await (const piece of endpoint.answer(bodyFor(answer, before, said), answer.isChat, signal)) take(answer, clock, piece);
   } catch (error) {
-    if (error.code !== NO_TEMPLATE || !answer.isChat) throw error;
+    if (!answer.isChat || !NO_TEMPLATE.test(error.message)) throw error;
     cards.set(answer.model, { ...cards.get(answer.model), chat: false });
     answer.becomesText();
     await follow(answer, clock, before, said, signal);

@@ -54,7 +54,7 @@ export class Answer {
   show() {
     this.element.dataset.state = this.state;
     this.body.className = this.isChat ? "said" : "said text";
-    if (this.isChat) draw(this.text, this.body);
+    if (this.isChat) draw(this.text.trimEnd(), this.body);
     else this.body.replaceChildren(make("span", "given", this.prompt), make("span", "", this.text));
   }
 }

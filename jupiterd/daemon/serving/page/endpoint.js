@@ -71,7 +71,10 @@ function errorIn(said) {
   const error = said?.error;
   if (typeof error === "string") return { message: error };
   if (!error || typeof error !== "object") return null;
-  return { message: String(error.message ?? "unknown"), hint: String(error.hint ?? ""), code: error.code };
+  const hint = String(error.hint ?? "");
+  const message = String(error.message ?? "unknown");
+  const end = `; ${hint}`; // for clients that show the message alone
+  return { message: hint && message.endsWith(end) ? message.slice(0, -end.length) : message, hint, code: error.code };
 }
 
 /**

@@ -270,6 +270,15 @@ async def test_a_model_without_a_template_goes_on_with_a_text(tab, endpoint):
     assert "messages" not in asked
 
 
+async def test_a_model_that_turns_out_to_have_no_template_is_asked_again_as_it_can(tab, endpoint):
+    endpoint.chats = False
+    endpoint.words["base"] = endpoint.words["promoted"] = [" os"]
+    await opened(tab, endpoint)
+    assert await answered(tab, "import") == "import os"
+    paths = [asked["path"] for asked in endpoint.asked]
+    assert paths == ["/v1/chat/completions", "/v1/completions"]
+
+
 async def test_two_models_answer_side_by_side_each_with_its_own_past(tab, endpoint):
     endpoint.words |= {"promoted": ["New"], "base": ["Old"]}
     await opened(tab, endpoint)

@@ -9,7 +9,7 @@ of it between two questions. Doesn't know HTTP, nor what clients do with it.
 | context_tokens | of a prompt and its answer together |
 | node | the name of the machine that answers, or those of several |
 | loaded | it answers at once |
-| others | see `catalog.model_facts` |
+| others | see `ledger_fields` |
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from jupiterd.cluster.serving.engine_memory import model_context
 from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.cluster.serving.serving_rows import NodeServing
 from jupiterd.cycle.data.tokenizer_identity import TEMPLATE_FILE
-from jupiterd.daemon.catalog.model_facts import model_facts
+from jupiterd.daemon.serving.card.ledger_fields import ledger_fields
 from jupiterd.daemon.serving.served_names import KnowsState
 from jupiterd.ids import ArtifactId, NodeId
 
@@ -59,7 +59,7 @@ class ServedFacts:
         """Return all that is known; fields of which nothing is known are left out."""
         if model.artifact is None:
             return await self._in_folder(Path(model.folder or ""))
-        told = model_facts(self._replica.state, model.artifact)
+        told = ledger_fields(self._replica.state, model.artifact)
         told |= await self._in_files(model.artifact)
         return told | where_it_answers(self._replica.state, self._serving(), model.artifact)
 

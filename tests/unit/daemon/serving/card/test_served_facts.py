@@ -4,11 +4,11 @@ import json
 
 from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.cluster.serving.serving_rows import ModelLoad, NodeServing
-from jupiterd.daemon.serving.served_facts import ServedFacts
+from jupiterd.daemon.serving.card.served_facts import ServedFacts
 from jupiterd.ids import ArtifactId, NodeId
 from tests.support.cluster.building import NODES, admitted
 from tests.unit.daemon.catalog.test_model_catalog import BEGUN, FIRST, made, said
-from tests.unit.daemon.catalog.test_model_facts import state_of
+from tests.unit.daemon.serving.card.test_ledger_fields import state_of
 
 CONFIG = json.dumps({"max_position_embeddings": 256}).encode()
 

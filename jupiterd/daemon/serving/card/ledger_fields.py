@@ -26,7 +26,7 @@ BASE: Final = "base"
 """The kind of weights that a cycle began with."""
 
 
-def model_facts(state: State, artifact: ArtifactId) -> dict[str, Any]:
+def ledger_fields(state: State, artifact: ArtifactId) -> dict[str, Any]:
     """Return what is known of a model; fields of which nothing is known are left out."""
     of_it = [model for model in models_of(state) if model.artifact == artifact]
     if not of_it:

@@ -1,7 +1,7 @@
 """What whoever talks to a model is told of it."""
 
 from jupiterd.cluster.ledger.state import State
-from jupiterd.daemon.catalog.model_facts import model_facts
+from jupiterd.daemon.serving.card.ledger_fields import ledger_fields
 from tests.support.cluster.building import CYCLE, NODES
 from tests.unit.daemon.catalog.test_model_catalog import (
     BEGUN,
@@ -23,7 +23,7 @@ def state_of(*facts) -> State:
 
 
 def test_a_student_is_told_with_its_verdict_its_training_and_its_text():
-    told = model_facts(state_of(*TWO_ROUNDS), FIRST)
+    told = ledger_fields(state_of(*TWO_ROUNDS), FIRST)
     sources = told.pop("trained_on")
     licences = told.pop("licence")
     assert told == {
@@ -44,17 +44,17 @@ def test_a_student_is_told_with_its_verdict_its_training_and_its_text():
 
 def test_what_is_not_known_is_left_out():
     state = state_of(BEGUN, made(FIRST))
-    assert "verdict" not in model_facts(state, FIRST)
-    assert "bits_per_byte" not in model_facts(state, FIRST)
-    assert model_facts(state, OTHERS) == {"kind": "base"}
+    assert "verdict" not in ledger_fields(state, FIRST)
+    assert "bits_per_byte" not in ledger_fields(state, FIRST)
+    assert ledger_fields(state, OTHERS) == {"kind": "base"}
 
 
 def test_a_run_has_no_domain():
-    told = model_facts(state_of(trained_run(), made(FIRST, run=RUN)), FIRST)
+    told = ledger_fields(state_of(trained_run(), made(FIRST, run=RUN)), FIRST)
     assert (told["name"], told["kind"]) == ("letters", "run")
     assert "domain" not in told
 
 
 def test_no_path_is_among_it():
-    told = model_facts(state_of(BEGUN, made(FIRST), *said(FIRST, "HOLD")), FIRST)
+    told = ledger_fields(state_of(BEGUN, made(FIRST), *said(FIRST, "HOLD")), FIRST)
     assert not any("/" in name for name in told["trained_on"])

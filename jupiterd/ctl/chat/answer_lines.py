@@ -33,14 +33,17 @@ def greeting(talk: Talk) -> list[str]:
     return [*lines, "/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves"]
 
 
-def waiting_line(facts: ModelFacts, waited_s: float, comment: str = "") -> str:
+def waiting_line(writing: Writing, now_s: float, comment: str = "") -> str:
     """Return what an answer waits for.
 
     Args:
-        facts: what is known of the model.
-        waited_s: seconds since it was asked.
+        writing: the answer, of which there is nothing to read yet.
+        now_s: the time, on the clock of the answer.
         comment: what its engine said last, which may be how far it has read the prompt.
     """
+    facts, waited_s = writing.facts, now_s - writing.asked_s
+    if writing.is_thinking:
+        return f"{plain(facts.name)} thinks... ({duration(waited_s)})"
     if read := _READ.fullmatch(comment):
         done, all_of_it = (int(each) for each in read.groups())
         return f"{plain(facts.name)} reads the prompt: {done:,} of {all_of_it:,} tokens"

@@ -38,6 +38,16 @@ def facts_of(state_dir: Path, models: Sequence[str]) -> list[ModelFacts]:
     return asyncio.run(ask_all())
 
 
+def names_of(state_dir: Path) -> list[str]:
+    """Return the names of the models that there are; raises JupiterError as `facts_of` does."""
+
+    async def ask_all() -> list[str]:
+        async with ServedApi(state_dir) as api:
+            return await api.names()
+
+    return asyncio.run(ask_all())
+
+
 class AnswerRound:
     """One question, and the answers of all partners as far as they have come."""
 
@@ -116,8 +126,8 @@ class AnswerRound:
         while not await _is_set(self._has_begun, quiet_s):
             waiting = next((each for each in self.writings if each.error is None), None)
             if waiting is not None:
-                waited_s = time.monotonic() - waiting.asked_s
-                self._console.passing_notice(waiting_line(waiting.facts, waited_s, self._said))
+                line = waiting_line(waiting, time.monotonic(), self._said)
+                self._console.passing_notice(line)
             quiet_s = SAID_AGAIN_S
 
 

@@ -35,9 +35,11 @@ class Outcome:
 class ChatCommands:
     """The commands of one talk."""
 
-    def __init__(self, talk: Talk, facts: Callable[[str], ModelFacts]) -> None:
-        """Store the talk; `facts` asks the daemon about a model."""
-        self._talk, self._facts = talk, facts
+    def __init__(
+        self, talk: Talk, facts: Callable[[str], ModelFacts], names: Callable[[], Sequence[str]]
+    ) -> None:
+        """Store the talk; `facts` asks the daemon about a model, `names` which there are."""
+        self._talk, self._facts, self._names = talk, facts, names
         self._saved: set[Path] = set()
         self._by_name: dict[str, Callable[[str], Outcome]] = {
             "help": lambda _: Outcome(help_lines()),
@@ -66,7 +68,10 @@ class ChatCommands:
     def _model(self, name: str) -> Outcome:
         if name:
             self._talk.talk_to(self._facts(model_called(name)))
-        return Outcome([model_line(self._talk.first.facts)])
+            return Outcome([model_line(self._talk.first.facts)])
+        current = self._talk.first.facts
+        others = [each for each in self._names() if each != current.name]
+        return Outcome([model_line(current), *([f"others: {', '.join(others)}"] if others else [])])
 
     def _beside(self, name: str) -> Outcome:
         if not name or name in NONE:

@@ -6,7 +6,7 @@ Owns what Ctrl-C and Ctrl-D do. Doesn't know how any of it is done.
 from pathlib import Path
 
 from jupiterd.ctl.chat.answer_lines import greeting
-from jupiterd.ctl.chat.answer_round import facts_of
+from jupiterd.ctl.chat.answer_round import facts_of, names_of
 from jupiterd.ctl.chat.answers_shown import Answers
 from jupiterd.ctl.chat.asking import Question
 from jupiterd.ctl.chat.chat_commands import ChatCommands
@@ -27,7 +27,9 @@ class ChatSession:
     def __init__(self, state_dir: Path, console: Console, talk: Talk) -> None:
         self._console, self._talk = console, talk
         self._answers = Answers(state_dir, console, talk)
-        self._commands = ChatCommands(talk, lambda name: facts_of(state_dir, [name])[0])
+        self._commands = ChatCommands(
+            talk, lambda name: facts_of(state_dir, [name])[0], lambda: names_of(state_dir)
+        )
         self._state_dir = state_dir
         self._is_leaving = False
         """The next Ctrl-C at the prompt leaves."""

@@ -11,7 +11,10 @@ from jupiterd.errors import UsageError
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "help": ("", "this list"),
-    "model": ("[MODEL]", "say which model answers, or talk to another one"),
+    "model": (
+        "[MODEL]",
+        "say which model answers and which others there are, or talk to another one",
+    ),
     "beside": ("[MODEL]", "have a second model answer beside the first; without a name: no longer"),
     "system": ("[TEXT]", "say what the model is told before the conversation, or change it"),
     "temperature": ("[NUMBER]", "0 always takes the likeliest word; without a number: the usual"),

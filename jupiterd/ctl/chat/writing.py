@@ -25,6 +25,8 @@ class Writing:
     asked_s: float
     """When it was asked for, on the clock of the other times here."""
     pieces: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    """What a model that reasons wrote for itself."""
     finish: str = STOPPED
     error: JupiterError | None = None
     prompt_tokens: int | None = None
@@ -36,6 +38,9 @@ class Writing:
         """Take what an event brought."""
         if chunk.text:
             self.pieces.append(chunk.text)
+        if chunk.thought:
+            self.thoughts.append(chunk.thought)
+        if chunk.text or chunk.thought:
             self._first_s = now_s if self._first_s is None else self._first_s
             self._last_s = now_s
         self.finish = chunk.finish or self.finish
@@ -52,7 +57,13 @@ class Writing:
     @property
     def tokens(self) -> int:
         """Return how many tokens were written; where nobody counted, in how many pieces."""
-        return len(self.pieces) if self._told_tokens is None else self._told_tokens
+        counted = len(self.pieces) + len(self.thoughts)
+        return counted if self._told_tokens is None else self._told_tokens
+
+    @property
+    def is_thinking(self) -> bool:
+        """Say whether it has thoughts so far, and no answer."""
+        return bool(self.thoughts) and not self.pieces
 
     @property
     def first_token_s(self) -> float | None:
@@ -76,6 +87,7 @@ class Writing:
             "engine": facts.engine or None,
             "chat": facts.is_chat,
             "text": self.text,
+            "reasoning": "".join(self.thoughts) or None,
             "finish_reason": None if error else self.finish,
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.tokens,

@@ -51,11 +51,20 @@ def facts_of(name: str, content: bytes) -> ModelFacts:
     )
 
 
+def names_in(content: bytes) -> list[str]:
+    """Return the names of the models that `/v1/models` tells of."""
+    rows = _mapping(_decoded(content)).get("data")
+    found = [_mapping(row).get("id") for row in rows] if isinstance(rows, list) else []
+    return [printable(name) for name in found if isinstance(name, str)]
+
+
 @dataclass(frozen=True)
 class Chunk:
     """One event of an answer."""
 
     text: str = ""
+    thought: str = ""
+    """What a model that reasons writes for itself, before it answers."""
     finish: str = ""
     """Why the answer ended: `stop`, `length`, ...; empty: it goes on."""
     prompt_tokens: int | None = None
@@ -77,9 +86,12 @@ def chunk_of(data: str) -> Chunk:
     choices = fields.get("choices")
     first = _mapping(choices[0]) if isinstance(choices, Sequence) and choices else {}
     usage = _mapping(fields.get("usage"))
-    text = first.get("text") or _mapping(first.get("delta")).get("content")
+    delta = _mapping(first.get("delta"))
+    text = first.get("text") or delta.get("content")
+    thought = delta.get("reasoning_content") or delta.get("reasoning")  # llama.cpp and mlx-lm
     return Chunk(
         _of_type(text, str) or "",
+        _of_type(thought, str) or "",
         _of_type(first.get("finish_reason"), str) or "",
         _of_type(usage.get("prompt_tokens"), int),
         _of_type(usage.get("completion_tokens"), int),

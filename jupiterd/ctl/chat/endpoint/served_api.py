@@ -14,7 +14,14 @@ import httpx
 
 from jupiterd.client.reachability import check_listens
 from jupiterd.client.socket_path import SocketPath
-from jupiterd.ctl.chat.endpoint.answer_chunks import END, Chunk, ModelFacts, chunk_of, facts_of
+from jupiterd.ctl.chat.endpoint.answer_chunks import (
+    END,
+    Chunk,
+    ModelFacts,
+    chunk_of,
+    facts_of,
+    names_in,
+)
 from jupiterd.ctl.chat.endpoint.event_stream import Event, EventStream
 from jupiterd.ctl.chat.endpoint.served_errors import error_of
 from jupiterd.errors import DaemonUnreachableError, EngineLostError, JupiterError
@@ -60,12 +67,18 @@ class ServedApi:
         Raises:
             JupiterError: there is none of that name, no daemon answers, ...
         """
+        return facts_of(model, await self._told(f"/v1/models/{quote(model, safe='')}"))
+
+    async def names(self) -> list[str]:
+        """Return the models that have a name now; raises JupiterError as `facts` does."""
+        return names_in(await self._told("/v1/models"))
+
+    async def _told(self, place: str) -> bytes:
         with self._translated():
-            place = f"/v1/models/{quote(model, safe='')}"
             answer = await self._client.get(place, timeout=ASKED_S)
         if not answer.is_success:
             raise error_of(answer.status_code, answer.content)
-        return facts_of(model, answer.content)
+        return answer.content
 
     async def answer(self, place: str, body: Mapping[str, Any]) -> AsyncGenerator[Chunk | Event]:
         """Yield an answer as it is written; a comment of the stream says what it waits for.

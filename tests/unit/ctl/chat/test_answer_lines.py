@@ -21,7 +21,7 @@ FACTS = ModelFacts("python/2", False, 2048, "nuc", "mlx")
 def written(facts=FACTS, finish="stop") -> Writing:
     writing = Writing(facts, 10.0)
     writing.take(Chunk("a"), 10.25)
-    writing.take(Chunk("b", finish), 12.25)
+    writing.take(Chunk("b", finish=finish), 12.25)
     writing.take(Chunk(prompt_tokens=7, completion_tokens=41), 12.3)
     return writing
 
@@ -47,7 +47,16 @@ def test_a_model_is_told_with_its_place():
     ],
 )
 def test_what_is_waited_for_is_told(facts, waited_s, comment, line):
-    assert waiting_line(facts, waited_s, comment) == line
+    assert waiting_line(Writing(facts, 100.0), 100.0 + waited_s, comment) == line
+
+
+def test_a_model_that_reasons_is_said_to_think():
+    writing = Writing(FACTS, 0.0)
+    writing.take(Chunk(thought="hm"), 1.0)
+    assert waiting_line(writing, 2.0) == "python/2 thinks... (2.0 s)"
+    writing.take(Chunk("so"), 3.0)
+    assert (writing.text, writing.first_token_s, writing.tokens) == ("so", 1.0, 2)
+    assert writing.to_plain()["reasoning"] == "hm"
 
 
 def test_figures_are_short_unless_somebody_wants_all():

@@ -39,7 +39,7 @@ class Model:
         yield Chunk("one")
         if self.breaks:
             raise EngineLostError("the engine died")
-        yield Chunk(" two", "stop")
+        yield Chunk(" two", finish="stop")
         yield Chunk(prompt_tokens=tokens, completion_tokens=2)
 
 

@@ -29,7 +29,7 @@ def told(talk: Talk, line: str):
 
     command = slash_command(line)
     assert command is not None
-    return ChatCommands(talk, facts).carry_out(command)
+    return ChatCommands(talk, facts, lambda: ["python/2", "base", "mine"]).carry_out(command)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -46,6 +46,10 @@ def test_another_model_is_told_what_was_said_so_far():
     with pytest.raises(NotFoundError):
         told(talk, "/model gone")
     assert talk.first.facts.name == "base"
+
+
+def test_the_models_that_there_are_are_named():
+    assert told(talk_with(), "/model").lines[1] == "others: base, mine"
 
 
 def test_a_second_model_comes_and_goes():
@@ -124,7 +128,7 @@ def test_clear_forgets_all_but_the_system():
 
 def test_a_conversation_is_saved_for_people_and_for_programs(tmp_path):
     talk, file = talk_with(), tmp_path / "talk.md"
-    commands = ChatCommands(talk, ModelFacts)
+    commands = ChatCommands(talk, ModelFacts, list)
     assert commands.carry_out(slash_command(f"/save {file}")).lines == [
         f"{file}: 2 questions with answers"
     ]

@@ -41,8 +41,11 @@ def test_chats_and_completions_bring_text():
     assert chunk_of('{"choices": [{"delta": {"role": "assistant", "content": null}}]}') == Chunk()
     assert chunk_of('{"choices": [{"delta": {"content": "a"}}]}') == Chunk("a")
     assert chunk_of('{"choices": [{"text": "b", "finish_reason": "length"}]}') == Chunk(
-        "b", "length"
+        "b", finish="length"
     )
+    thought = '{"choices": [{"delta": {"reasoning": "hm"}}]}'
+    assert chunk_of(thought) == Chunk(thought="hm")
+    assert chunk_of(thought.replace("reasoning", "reasoning_content")) == Chunk(thought="hm")
     usage = {"prompt_tokens": 3, "completion_tokens": None}
     assert chunk_of(json.dumps({"choices": [], "usage": usage})) == Chunk(prompt_tokens=3)
 

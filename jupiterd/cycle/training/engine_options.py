@@ -6,7 +6,9 @@ ranks of a gang; the optimizer and the form of the weights may not.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from jupiterd.cycle.base.plain_text import Plain
 from jupiterd.errors import UsageError
@@ -33,6 +35,16 @@ class EngineOptions(Plain):
     """Let torch.compile write kernels; auto: on CUDA. A CPU gains less than compiling costs."""
     document_masks: Literal["on", "off"] = "off"
     """Let no token see another document of its sequence; costs a mask in each layer."""
+    micro_batch: Literal["auto", "fixed"] = "auto"
+    """How many sequences a rank holds at a time: what fills its device, or what the plan says."""
+
+    @model_serializer(mode="wrap")
+    def _told(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return it without a choice that nobody made: ranks of older builds refuse what is new."""
+        told: dict[str, Any] = plain(self)
+        if told.get("micro_batch") == "auto":
+            del told["micro_batch"]
+        return told
 
 
 @dataclass(frozen=True)

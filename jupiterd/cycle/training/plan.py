@@ -210,7 +210,7 @@ class TrainPlan(Plain):
         What only decides how much memory and time a step takes isn't in it: a gang whose machine
         ran out of memory goes on with smaller micro batches.
         """
-        how = {"gradient_checkpointing", "attention", "compile"}
+        how = {"gradient_checkpointing", "attention", "compile", "micro_batch"}
         if self.options.document_masks == "off":  # as plans were before there was a choice
             how.add("document_masks")
         left_out: dict[str, Any] = {

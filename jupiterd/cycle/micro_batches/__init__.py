@@ -1,0 +1,1 @@
+"""How training fits its data: steps from tokens, where it ends, which size suits."""

@@ -1,0 +1,87 @@
+"""Micro batches that were found before, as one file holds them: by all that decides about speed.
+
+Pure. Owns that text. Doesn't know where it lies, or how a micro batch is found (`batch_search`). A
+text that can't be read knows nothing: then the search is made again.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, cast
+
+from jupiterd.cycle.base.plain_text import hash_of
+from jupiterd.cycle.training.engine_options import ResolvedOptions
+from jupiterd.cycle.training.plan import ModelShape
+
+KEPT: Final = 64
+"""Choices in the file; the oldest makes room."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a search has found."""
+
+    micro_batch: int
+    """Sequences at a time."""
+    most: int
+    """The most that might have been tried."""
+    tokens_per_s: float
+    """Forward and backward alone, without the update."""
+
+
+def key_of(
+    shape: ModelShape,
+    batch_sequences: int,
+    options: ResolvedOptions,
+    device: str,
+    versions: Mapping[str, str],
+) -> str:
+    """Return what a choice holds for, as 64 hex digits.
+
+    Args:
+        shape: the model; neither its name nor its recipe counts.
+        batch_sequences: of a step.
+        options: how it is computed.
+        device: its name, such as `NVIDIA H100 80GB HBM3`.
+        versions: of Jupiter and of the framework.
+    """
+    computed = ("precision", "weights", "gradient_checkpointing", "attention", "documents_apart")
+    return hash_of(
+        {
+            "model": shape.model_dump(mode="json", exclude={"version", "size", "recipe"}),
+            "batch": batch_sequences,
+            "options": {name: getattr(options, name) for name in computed},
+            "device": device,
+            "versions": dict(versions),
+        }
+    )
+
+
+def choice_in(text: str, key: str, most: int) -> Choice | None:
+    """Return the choice that the text has; None where it has none that holds now.
+
+    most: what may be tried now: one that was made among fewer says nothing about more
+    """
+    found = _choices(text).get(key)
+    try:
+        choice = Choice(**cast("dict[str, Any]", found))
+        holds = 1 <= choice.micro_batch <= most <= choice.most and choice.tokens_per_s >= 0
+    except TypeError:
+        return None
+    return choice if holds else None
+
+
+def with_choice(text: str, key: str, choice: Choice) -> str:
+    """Return the text with a choice as its newest."""
+    choices = _choices(text)
+    choices.pop(key, None)
+    choices[key] = asdict(choice)
+    return json.dumps(dict(list(choices.items())[-KEPT:]))
+
+
+def _choices(text: str) -> dict[str, object]:
+    try:
+        told = json.loads(text)
+    except ValueError:
+        return {}
+    return cast("dict[str, object]", told) if isinstance(told, dict) else {}

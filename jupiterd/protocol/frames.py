@@ -136,7 +136,10 @@ class Preparing:
     stage: str
     """One of `preparing_stage.STAGES`."""
     expected_s: float = 0.0
-    """How long it took here before, in s; 0 where that isn't known. The daemon fills it in."""
+    """How long it took here before, in s; 0 where that isn't known. The daemon fills it in, but
+    where the worker knows its limit."""
+    detail: str = ""
+    """How far it is, such as `32 of 64`."""
 
 
 @dataclass(frozen=True)

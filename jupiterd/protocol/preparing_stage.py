@@ -11,15 +11,17 @@ from jupiterd.formats import duration, plain
 IMPORTING: Final = "importing"
 MEETING: Final = "meeting"
 LOADING: Final = "loading"
+TRYING: Final = "trying_micro_batches"
 COMPILING: Final = "compiling"
 FIRST_STEP: Final = "first_step"
 
-STAGES: Final = (IMPORTING, MEETING, LOADING, COMPILING, FIRST_STEP)
+STAGES: Final = (IMPORTING, MEETING, LOADING, TRYING, COMPILING, FIRST_STEP)
 """In the order in which they come."""
 
 _WORDS: Final = {
     IMPORTING: "importing libraries",
     MEETING: "meeting the other ranks",
+    TRYING: "trying micro batches",
     FIRST_STEP: "taking the first step",
 }
 _LONGEST: Final = 40
@@ -29,10 +31,13 @@ _MINUTE_S: Final = 59.5
 def preparing_words(preparing: Mapping[str, Any]) -> str:
     """Return a stage with its time, such as `compiling, 12 of about 40 s`.
 
-    preparing: stage; elapsed_s, s; expected_s, s, None where no earlier time is known
+    preparing: stage; detail, such as `32 of 64`; elapsed_s, s; expected_s, s, None where no earlier
+    time is known
     """
     stage = str(preparing.get("stage") or "")
     words = _WORDS.get(stage, plain(stage)[:_LONGEST])
+    if detail := plain(str(preparing.get("detail") or ""))[:_LONGEST]:
+        words = f"{words}: {detail}"
     taken, expected = preparing.get("elapsed_s") or 0.0, preparing.get("expected_s")
     if not expected:
         return f"{words}, {_time(taken)}"

@@ -133,9 +133,12 @@ class Task:
         self._last_progress_s = now
         self.send(Progressed(done, total, unit, values))
 
-    def prepares(self, stage: str) -> None:
-        """Say what is done before the first step; one of `preparing_stage.STAGES`."""
-        self.send(Preparing(stage))
+    def prepares(self, stage: str, detail: str = "", expected_s: float = 0.0) -> None:
+        """Say what is done before the first step; one of `preparing_stage.STAGES`.
+
+        detail: how far it is; expected_s: what it takes at the most, where that is known
+        """
+        self.send(Preparing(stage, expected_s, detail))
 
     def checkpoint_written(self, frame: CheckpointWritten) -> None:
         """Hand a complete checkpoint folder to the daemon."""

@@ -64,7 +64,7 @@ def with_room(attempt: Callable[[int], Result], at_a_time: int, noun: str) -> Re
                 raise ModelTooLargeError(message) from error
         # Here the error is gone, and with it its frames: they hold what filled the memory.
         at_a_time //= 2
-        _give_back()
+        give_back()
 
 
 def with_room_for_all(
@@ -104,7 +104,7 @@ def with_room_for_all(
         # Here the error is gone, and with it its frames: they hold what filled the memory.
         at_a_time = max(1, min(at_a_time, len(left)) // 2)
         fewer(at_a_time)
-        _give_back()
+        give_back()
 
 
 def trim_heaps() -> None:
@@ -118,7 +118,7 @@ def trim_heaps() -> None:
             ctypes.CDLL(None).malloc_trim(0)
 
 
-def _give_back() -> None:
+def give_back() -> None:
     """Let engines hand back what they keep for later; only those that are loaded can have some."""
     gc.collect()
     if torch := sys.modules.get("torch"):

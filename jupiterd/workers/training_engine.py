@@ -15,7 +15,11 @@ from blake3 import blake3
 from numpy.typing import NDArray
 from transformers import PreTrainedConfig
 
-from jupiterd.cycle.training.engine_options import EngineOptions, ResolvedOptions
+from jupiterd.cycle.training.engine_options import (
+    DeviceAbilities,
+    EngineOptions,
+    ResolvedOptions,
+)
 
 Tensors = Mapping[str, NDArray[np.float32]]
 """Parameter name -> float32 values."""
@@ -135,6 +139,11 @@ class TrainingEngine(Protocol):
         ...
 
     @property
+    def abilities(self) -> DeviceAbilities:
+        """Return what was found out about the device."""
+        ...
+
+    @property
     def peak_flops_per_s(self) -> float:
         """Return the device's peak in floating point operations per second, in bf16; 0: unknown."""
         ...
@@ -232,6 +241,24 @@ class TrainingEngine(Protocol):
 
         has_same_weights: the ranks have compared theirs and found them equal: nothing is copied
         """
+        ...
+
+    def take_micro_batch(self, sequences: int) -> None:
+        """Set how much memory the loss takes by micro batches of so many, before `begin`."""
+        ...
+
+    def try_pass(self, batch: MicroBatch) -> float:
+        """Compute a micro batch's gradient as training does, but not compiled; return its s.
+
+        Neither weights nor optimizer nor random generator change. The gradients are kept beside
+        those of the next pass, as in a step. Only before `begin`: other ranks hear nothing of it.
+
+        Raises what the framework raises where memory runs out.
+        """
+        ...
+
+    def end_passes(self) -> None:
+        """Throw away what `try_pass` has left behind."""
         ...
 
     def step(

@@ -12,6 +12,7 @@ Of each size the first pass doesn't count: it allocates memory and chooses kerne
 runs out of memory is one that isn't taken, and so is one that would take longer than there is time.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
@@ -34,6 +35,9 @@ FARTHER: Final = 1.4
 
 NEARER_TRIES: Final = 3
 """Sizes that are tried between one that is good and one that is too large."""
+
+WARMS_UP: Final = 2.0
+"""So many times as long as later ones may a first pass hold the device."""
 
 CAUTION: Final = 1.5
 """What a pass may take, by what is expected of it."""
@@ -70,6 +74,7 @@ class BatchSearch:
         fits: Callable[[int], bool],
         sequence_s: float,
         limit_s: float = LIMIT_S,
+        most_pass_s: float = math.inf,
     ) -> None:
         """Begin.
 
@@ -79,20 +84,16 @@ class BatchSearch:
             fits: whether a size may be tried at all.
             sequence_s: about how long a sequence takes; only for the first pass.
             limit_s: what the search may take.
+            most_pass_s: a size with longer passes is too large, as if memory had run out.
         """
         self._sequences, self._begin, self._fits = sequences, begin, fits
         self._sequence_s, self._limit_s = sequence_s, limit_s
+        self._most_pass_s = most_pass_s
         self._tried: dict[int, _Tried] = {}
         self._running: int | None = None
         self._nearer_left = NEARER_TRIES
         self._too_slow: set[int] = set()
         """Sizes for which there was no time."""
-
-    @property
-    def largest_planned(self) -> int:
-        """Return the largest size that may be tried, for those who watch."""
-        fitting = (n for n in doubling_sizes(self._sequences) if self._fits(n))
-        return max([self._begin, *fitting])
 
     @property
     def best(self) -> int:
@@ -110,6 +111,11 @@ class BatchSearch:
         """Return the sequences per second of a size that was tried."""
         return size / self._tried[size].pass_s()
 
+    def rate_of(self, size: int) -> float | None:
+        """Return the same; None where it wasn't measured, or ran out."""
+        tried = self._tried.get(size)
+        return None if tried is None or tried.ran_out or not tried.passes_s else self.rate(size)
+
     def next(self, elapsed_s: float) -> int | None:
         """Return the size of the next pass; None: the search is over, and `best` is to be taken."""
         while True:
@@ -126,7 +132,10 @@ class BatchSearch:
 
     def took(self, size: int, seconds: float) -> None:
         """Take in how long a pass took."""
-        self._of(size).passes_s.append(max(seconds, 1e-9))
+        tried = self._of(size)
+        tried.passes_s.append(max(seconds, 1e-9))
+        allowed_s = self._most_pass_s * (WARMS_UP if len(tried.passes_s) == 1 else 1)
+        tried.ran_out = tried.ran_out or tried.pass_s() > allowed_s
 
     def ran_out(self, size: int) -> None:
         """Take in that a pass ran out of memory."""

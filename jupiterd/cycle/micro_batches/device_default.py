@@ -22,6 +22,7 @@ from jupiterd.cycle.training.memory import (
     memory_need,
     options_on,
 )
+from jupiterd.cycle.training.peak_flops import APPLE_FLOPS_PER_S, USED_OF_PEAK
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 
 FILLING_S: Final = 0.1
@@ -32,7 +33,17 @@ METAL_MOST_S: Final = 2.0
 3267, "Impacting Interactivity")."""
 
 UNKNOWN_FLOPS_PER_S: Final = 1e13
-"""Of a GPU that nobody knows."""
+"""Of a GPU that nobody knows, as it trains."""
+
+
+def guessed_flops_per_s(device: DeviceAbilities, peak_flops_per_s: float) -> float:
+    """Return how many operations of a training a GPU does in a second.
+
+    peak_flops_per_s: as its data sheet says; 0: nobody knows
+    """
+    if device.engine == MLX:
+        return APPLE_FLOPS_PER_S
+    return USED_OF_PEAK * peak_flops_per_s or UNKNOWN_FLOPS_PER_S
 
 
 def default_micro_batch(

@@ -16,6 +16,9 @@ from jupiterd.cycle.training.plan import ModelShape
 KEPT: Final = 64
 """Choices in the file; the oldest makes room."""
 
+MOST_BEGUN: Final = 2
+"""Searches that end their worker before the default is taken without another one."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -26,7 +29,14 @@ class Choice:
     most: int
     """The most that might have been tried."""
     tokens_per_s: float
-    """Forward and backward alone, without the update."""
+    """Forward and backward alone, without the update; 0: the search hasn't come to its end."""
+    begun: int = 0
+    """How often one was begun that never came to its end."""
+
+    @property
+    def is_made(self) -> bool:
+        """Say whether it is one: after so many workers that died in a search there is no other."""
+        return self.tokens_per_s > 0 or self.begun >= MOST_BEGUN
 
 
 def key_of(
@@ -58,14 +68,15 @@ def key_of(
 
 
 def choice_in(text: str, key: str, most: int) -> Choice | None:
-    """Return the choice that the text has; None where it has none that holds now.
+    """Return the choice that the text has, made or only begun; None where none holds now.
 
     most: what may be tried now: one that was made among fewer says nothing about more
     """
     found = _choices(text).get(key)
     try:
         choice = Choice(**cast("dict[str, Any]", found))
-        holds = 1 <= choice.micro_batch <= most <= choice.most and choice.tokens_per_s >= 0
+        is_right = choice.tokens_per_s >= 0 and choice.begun >= 0
+        holds = is_right and 1 <= choice.micro_batch <= most <= choice.most
     except TypeError:
         return None
     return choice if holds else None

@@ -158,7 +158,7 @@ def _least_need(
     return MemoryNeed(
         weights=parameters * ((2 if in_bf16 else 4) + copies),
         gradients=parameters * (2 if in_bf16 else 4),
-        optimizer=_optimizer_bytes(shape, options),
+        optimizer=optimizer_bytes(shape, options),
         activations=tokens
         * _activation_bytes(shape, plan, precision, device, checkpointing=gradient_checkpointing)
         + _mask_bytes(shape, plan, precision),
@@ -385,10 +385,11 @@ def _least(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> Memor
 
 def checkpoint_bytes(shape: ModelShape, options: EngineOptions) -> int:
     """Return what a checkpoint takes on the disk: weights in fp32, and the optimizer's moments."""
-    return 4 * parameter_count(shape) + _optimizer_bytes(shape, options)
+    return 4 * parameter_count(shape) + optimizer_bytes(shape, options)
 
 
-def _optimizer_bytes(shape: ModelShape, options: EngineOptions) -> int:
+def optimizer_bytes(shape: ModelShape, options: EngineOptions) -> int:
+    """Return what the optimizer keeps beside the weights."""
     adamw = 8 * parameter_count(shape)
     return adamw - 4 * matrix_parameters(shape) if options.optimizer == "muon" else adamw
 

@@ -17,6 +17,13 @@ from typing import Final
 
 TERA: Final = 1e12
 
+USED_OF_PEAK: Final = 0.3
+"""What training makes of a GPU's peak, for a guess."""
+
+CORE_FLOPS_PER_S: Final = 2e10
+APPLE_FLOPS_PER_S: Final = 2e12
+"""Of a core, and of an Apple GPU, as they train: for the same guess."""
+
 DATA_CENTER: Final[Mapping[str, float]] = {
     "B200": 2250.0,
     "GH200": 989.4,

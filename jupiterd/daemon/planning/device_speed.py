@@ -3,19 +3,15 @@
 Owns a guess from the class of its device. Doesn't know what was measured (`throughput_history`).
 """
 
-from typing import Final
-
 from jupiterd.cluster.planning.rank_placement import CUDA
 from jupiterd.cluster.values.hardware import Hardware
-from jupiterd.cycle.training.peak_flops import peak_flops_per_s
+from jupiterd.cycle.training.peak_flops import (
+    APPLE_FLOPS_PER_S,
+    CORE_FLOPS_PER_S,
+    USED_OF_PEAK,
+    peak_flops_per_s,
+)
 from jupiterd.daemon.planning.training_estimate import device_of
-
-USED_OF_PEAK: Final = 0.3
-"""What training makes of a GPU's peak, for a guess."""
-
-CORE_FLOPS_PER_S: Final = 2e10
-APPLE_FLOPS_PER_S: Final = 2e12
-"""Of a core, and of an Apple GPU, as they train: for the same guess."""
 
 
 def guessed_flops_per_s(engine: str, machine: Hardware) -> float:

@@ -54,6 +54,7 @@ from jupiterd.workers.train.island.outer_rounds import OuterRounds
 from jupiterd.workers.train.island.saved_island import SavedIsland, load_island
 from jupiterd.workers.train.job import TrainingJob
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
+from jupiterd.workers.train.micro_batch_probe import MicroBatchProbe, ProbeSetup
 from jupiterd.workers.train.report.run_report import (
     Curves,
     RunReport,
@@ -100,6 +101,8 @@ class RankTraining:
             if is_late
             else self._begin(task.inputs.get("checkpoint"))
         )
+        self._micro_batch = self._chosen_micro_batch(is_late=is_late)
+        """Sequences that this rank holds at a time."""
         self._late = CatchUpRank(engine, task, self._arrived, is_late=is_late)
         self._last: StepDone | None = None
         self._trained_steps = 0
@@ -218,11 +221,12 @@ class RankTraining:
         except CorruptArtifactError as error:
             raise CorruptCheckpointError(error.message) from error
 
-    @property
-    def _micro_batch(self) -> int:
-        """Return how many sequences this rank holds at a time; fewer where its memory ran out."""
-        planned = self._plan.micro_batch_sequences
-        return int(self._task.params.get("micro_batch_sequences", planned))
+    def _chosen_micro_batch(self, *, is_late: bool) -> int:
+        """Return what fills the device; tried only where no other rank waits in its training."""
+        steps = self._plan.steps - self._start.step
+        may_search = not is_late and (self._engine.world_size == 1 or not self._start.step)
+        setup = ProbeSetup(self._job.shape, self._plan, steps, may_search)
+        return MicroBatchProbe(self._task, self._engine, setup).chosen()
 
     def _new_report(self) -> RunReport:
         params, shape = self._task.params, self._job.shape

@@ -51,9 +51,10 @@ class MlxTrainingEngine:
 
     def __init__(self, shape: ModelShape, plan: TrainPlan, end_token: int, ring: Ring) -> None:
         self.updating: Updating = nullcontext
-        self._plan = plan
+        self._shape, self._plan = shape, plan
         self._ring = ring
-        self.options = options_on(abilities(), shape, plan)
+        self.abilities = abilities()
+        self.options = options_on(self.abilities, shape, plan)
         _keep_to_plan(shape, plan, self.options)
         self.config = model_config(shape, end_token)
         self._model = MlxModel(self.config, self.options)
@@ -70,6 +71,8 @@ class MlxTrainingEngine:
         self._parameters: dict[str, mx.array] = {}
         self._shared: dict[str, mx.array] = {}
         """The mean of all ranks' gradients, between their sum and the step."""
+        self._tried: Any = None
+        """Gradients of passes that are thrown away."""
         self.load_weights(first_weights(self._model.shapes, plan.seed))
 
     def memory_used_bytes(self) -> int:
@@ -128,6 +131,26 @@ class MlxTrainingEngine:
             digest(self.weights()), "compares its weights"
         ):
             self._replace(self._ring.share_first(self._parameters))
+
+    def take_micro_batch(self, sequences: int) -> None:
+        """Let MLX allocate what micro batches of so many need before it waits."""
+        plan = self._plan.model_copy(update={"micro_batch_sequences": sequences})
+        _keep_to_plan(self._shape, plan, self.options)
+
+    def try_pass(self, batch: MicroBatch) -> float:
+        """Compute a micro batch's gradient and throw it away; return how long it took, in s."""
+        began_s = time.perf_counter()
+        divisor = batch.divisor(self.batch_sequences)
+        loss, more = self._loss_and_gradients(self._parameters, divisor, *self._arrays(batch))
+        self._tried = more if self._tried is None else tree_map(mx.add, self._tried, more)
+        del more
+        self._model.let_go()
+        mx.eval(loss, self._tried)
+        return time.perf_counter() - began_s
+
+    def end_passes(self) -> None:
+        """Throw away the gradients of passes that were tried."""
+        self._tried = None
 
     def step(
         self, micro_batches: Sequence[MicroBatch], learning_rate: float

@@ -87,6 +87,20 @@ class LossModel(nn.Module):
         hidden, wanted, weight = _counting(hidden, targets.flatten(), counted)
         return self._loss(hidden, wanted, self._error_of) * weight
 
+    def without_graphs(
+        self,
+        ids: Tensor,
+        targets: Tensor,
+        documents: Tensor | None = None,
+        counted: Tensor | None = None,
+    ) -> Tensor:
+        """Return the same, with its gradient, without compiled kernels."""
+        model = self._called
+        bounds = None if documents is None else model.bounds(documents)
+        hidden = self._states(model.hidden, ids, bounds)
+        hidden, wanted, weight = _counting(hidden, targets.flatten(), counted)
+        return self._loss(hidden, wanted, softmax_error) * weight
+
     @torch.no_grad()
     def nats(
         self,

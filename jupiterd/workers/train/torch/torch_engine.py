@@ -8,6 +8,7 @@ gradients, which DistributedDataParallel averages, are multiplied by their numbe
 """
 
 import math
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import cast
@@ -17,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from jupiterd.cycle.training.memory import logit_chunk_on, options_on
+from jupiterd.cycle.training.memory import logit_chunk_on, optimizer_bytes, options_on
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.workers.train.torch.compute_clock import ComputeClock
 from jupiterd.workers.train.torch.device import abilities, gpus_of, peak_of, platform_of
@@ -52,9 +53,9 @@ class TorchEngine:
         self, shape: ModelShape, plan: TrainPlan, end_token: int, group: ProcessGroup, device: str
     ) -> None:
         self.updating: Updating = nullcontext
-        self._plan = plan
+        self._shape, self._plan = shape, plan
         self._group = group
-        found = abilities(device)
+        self.abilities = found = abilities(device)
         self.options = options_on(found, shape, plan)
         self._model = make_model(shape, plan.seed, end_token, self.options)
         nn.Module.to(self._model, device)
@@ -68,6 +69,8 @@ class TorchEngine:
         self._optimizer = TorchOptimizer(self._parameters, plan)
         self._scale = LossScale()
         self._copy_stream: torch.cuda.Stream | None = None
+        self._moments_to_come: Tensor | None = None
+        """Takes their memory while passes are tried."""
         self._length = length_of
         self._leaves_out_on_device = self._optimizer.can_leave_out and bool(gpus_of(device))
         chunk, is_shared = logit_chunk_on(found, shape, plan, self.options), group.world_size > 1
@@ -169,6 +172,43 @@ class TorchEngine:
         self._loss = self._group.join(self._loss, has_same_weights=has_same_weights)
         if any(scales for (scales,) in self._group.gather([float(self.options.scaler)])):
             self._scale.turn_on()
+
+    def take_micro_batch(self, sequences: int) -> None:
+        """Have logits of as many tokens at a time as fit beside micro batches of so many."""
+        plan = self._plan.model_copy(update={"micro_batch_sequences": sequences})
+        chunk = logit_chunk_on(self.abilities, self._shape, plan, self.options)
+        self._scored.chunk_tokens = chunk
+
+    def try_pass(self, batch: MicroBatch) -> float:
+        """Compute a micro batch's gradient and throw it away; return how long it took, in s.
+
+        Without compiled kernels: each size would take longer to compile than there is time to try
+        all. More launches are wasted so than later, which is in favour of larger sizes.
+        """
+        with torch.random.fork_rng(devices=[self.device] if self.gpus else []):
+            self._reserve_moments()
+            began_s = self._time_s()
+            loss = self._scored.without_graphs(*self._tensors(batch))
+            (loss / batch.divisor(self.batch_sequences)).backward()
+            return self._time_s() - began_s
+
+    def end_passes(self) -> None:
+        """Throw away the gradients of passes that were tried."""
+        self._moments_to_come = None
+        for parameter in self._parameters.values():
+            parameter.grad = None
+
+    def _reserve_moments(self) -> None:
+        """On a GPU let the optimizer's state have its memory: the first step makes it."""
+        if self.gpus and self._moments_to_come is None and not self._optimizer.steps:
+            size = optimizer_bytes(self._shape, self._plan.options)
+            self._moments_to_come = torch.empty(size, dtype=torch.uint8, device=self.device)
+
+    def _time_s(self) -> float:
+        """Return the time at which the device has done all that it was given."""
+        if self.gpus:
+            torch.cuda.synchronize(self.device)
+        return time.perf_counter()
 
     def step(
         self, micro_batches: Sequence[MicroBatch], learning_rate: float

@@ -149,6 +149,17 @@ def test_a_size_that_hangs_ends_the_search_with_what_is_known():
     assert (search.best, elapsed_s <= LIMIT_S) == (8, True)
 
 
+def test_a_size_whose_passes_hold_the_device_for_too_long_isnt_taken():
+    search = BatchSearch(64, 8, lambda _: True, 0.01, most_pass_s=2.0)
+    device, elapsed_s = Device(0.05, half_at=100.0), 0.0
+    while (size := search.next(elapsed_s)) is not None:
+        search.took(size, took_s := device.pass_s(size))
+        elapsed_s += took_s
+    assert search.best * device.sequence_s * (1 + 100 / search.best) <= 2.0 * 3
+    assert device.pass_s(8) > 2.0, "not even the default's"
+    assert search.best < 8
+
+
 @pytest.mark.parametrize("sequences", [1, 2, 3, 48, 64, 100])
 def test_the_largest_size_that_fits_is_found(sequences: int):
     for most in range(1, sequences + 1):

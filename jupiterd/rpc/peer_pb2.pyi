@@ -733,12 +733,14 @@ class WorkPseudoGradient(_message.Message):
     def __init__(self, artifact: _Optional[str] = ..., after: _Optional[str] = ..., tokens: _Optional[int] = ..., norm: _Optional[float] = ..., elapsed_s: _Optional[float] = ..., logits: _Optional[bytes] = ..., size_bytes: _Optional[int] = ..., stands_at: _Optional[str] = ..., digest: _Optional[bytes] = ..., scored_step: _Optional[int] = ..., held_out: _Optional[float] = ..., counted: _Optional[int] = ...) -> None: ...
 
 class WorkAlive(_message.Message):
-    __slots__ = ("stage", "expected_s")
+    __slots__ = ("stage", "expected_s", "detail")
     STAGE_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_S_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
     stage: str
     expected_s: float
-    def __init__(self, stage: _Optional[str] = ..., expected_s: _Optional[float] = ...) -> None: ...
+    detail: str
+    def __init__(self, stage: _Optional[str] = ..., expected_s: _Optional[float] = ..., detail: _Optional[str] = ...) -> None: ...
 
 class WorkStarted(_message.Message):
     __slots__ = ("pid", "device", "running_s")

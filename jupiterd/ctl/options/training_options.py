@@ -12,7 +12,7 @@ Command = Callable[..., Any]
 
 OF_CYCLES = (
     "seq_len", "batch_size", "learning_rate", "precision", "gradient_checkpointing", "attention",
-    "optimizer", "max_steps", "loss_on",
+    "optimizer", "max_steps", "loss_on", "fixed_micro_batch",
 )  # fmt: skip
 """Parameter names of the options about the training of a cycle's rounds."""
 
@@ -57,6 +57,12 @@ _COMPUTING = (
     click.option("--gradient-checkpointing", type=click.Choice(("auto", "on", "off"))),
     click.option("--attention", type=click.Choice(("auto", "sdpa", "flash"))),
     click.option("--optimizer", type=click.Choice(("adamw", "muon"))),
+    click.option(
+        "--micro-batch",
+        "fixed_micro_batch",
+        type=click.IntRange(1),
+        help="Sequences at a time on each device, without trying; what fills it by default.",
+    ),
     click.option(
         "--lr",
         "learning_rate",

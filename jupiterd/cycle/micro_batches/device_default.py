@@ -56,9 +56,9 @@ def default_micro_batch(
 
     flops_per_s: what the device makes of a training; 0: nobody knows
     """
-    planned = min(plan.micro_batch_sequences, plan.batch_sequences)
     if plan.options.micro_batch == "fixed" or device.kind == CPU:
-        return planned
+        return plan.micro_batch_sequences
+    planned = min(plan.micro_batch_sequences, plan.batch_sequences)
     each_s = sequence_s(shape, flops_per_s)
     most = most_micro_batch(shape, plan, device, flops_per_s)
     filling = [n for n in doubling_sizes(plan.batch_sequences) if n * each_s >= FILLING_S]

@@ -72,14 +72,19 @@ def choice_in(text: str, key: str, most: int) -> Choice | None:
 
     most: what may be tried now: one that was made among fewer says nothing about more
     """
-    found = _choices(text).get(key)
+    choice = kept_choice(text, key)
+    return choice if choice is not None and choice.micro_batch <= most <= choice.most else None
+
+
+def kept_choice(text: str, key: str) -> Choice | None:
+    """Return the same, whatever may be tried; None where there is none."""
     try:
-        choice = Choice(**cast("dict[str, Any]", found))
-        is_right = choice.tokens_per_s >= 0 and choice.begun >= 0
-        holds = is_right and 1 <= choice.micro_batch <= most <= choice.most
+        choice = Choice(**cast("dict[str, Any]", _choices(text).get(key)))
+        counts = 1 <= choice.micro_batch <= choice.most and choice.begun >= 0
+        is_right = counts and choice.tokens_per_s >= 0
     except TypeError:
         return None
-    return choice if holds else None
+    return choice if is_right else None
 
 
 def with_choice(text: str, key: str, choice: Choice) -> str:

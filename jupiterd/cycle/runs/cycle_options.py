@@ -34,6 +34,8 @@ class CycleOptions(CheckedOptions):
     gradient_checkpointing: Literal["auto", "on", "off"] | None = None
     attention: Literal["auto", "sdpa", "flash"] | None = None
     optimizer: Literal["adamw", "muon"] | None = None
+    fixed_micro_batch: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    """Sequences that every device holds at a time, whatever would fill it."""
     loss_on: Literal["all", "answers"] | None = None
     """What the loss counts of generated questions and answers; None: answers."""
 
@@ -47,14 +49,18 @@ class CycleOptions(CheckedOptions):
 
     def in_model(self, text: str) -> str:
         """Return a model's text with what is said of how it is computed."""
-        if not (said := self._said((*OF_ENGINE, "batch_size"))):
+        if not (said := self._said((*OF_ENGINE, "batch_size", "fixed_micro_batch"))):
             return text
         shape, size = parse_model(text), said.pop("batch_size", 0)
+        fixed = said.pop("fixed_micro_batch", 0)
+        said |= {"micro_batch": "fixed"} if fixed else {}
         recipe = shape.recipe
         changed: dict[str, Any] = {"options": recipe.options.model_copy(update=said)}
         if size:
             least = max(recipe.batch_sequences, size)
             changed |= {"micro_batch_sequences": size, "batch_sequences": least}
+        if fixed:
+            changed["micro_batch_sequences"] = fixed
         return shape.model_copy(update={"recipe": recipe.model_copy(update=changed)}).to_text()
 
     def _said(self, names: Iterable[str]) -> dict[str, Any]:

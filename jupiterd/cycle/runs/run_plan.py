@@ -67,7 +67,7 @@ def derive_run(
     return TrainPlan(
         steps=steps,
         batch_sequences=batch,
-        micro_batch_sequences=settings.micro_batch or settings.batch_size,
+        micro_batch_sequences=_micro_batch(settings),
         learning_rate=recipe.learning_rate if peak is None else peak,
         warmup_steps=min(MAX_WARMUP_STEPS, max(1, round(steps * recipe.warmup_fraction))),
         decay_steps=round(steps * recipe.decay_fraction),
@@ -83,9 +83,9 @@ def derive_run(
 
 def fitting_settings(settings: RunSettings, fit: Fit) -> RunSettings:
     """Return the settings with what had to be changed so that the model fits its devices."""
-    batch_size, options = settings.batch_size, fit.plan.options
+    planned, options = _micro_batch(settings), fit.plan.options
     changed: dict[str, Any] = {}
-    if fit.plan.micro_batch_sequences < min(batch_size, settings.batch_sequences):
+    if fit.plan.micro_batch_sequences < min(planned, settings.batch_sequences):
         changed["micro_batch"] = fit.plan.micro_batch_sequences
     if fit.gradient_checkpointing:
         changed["gradient_checkpointing"] = "on"
@@ -93,6 +93,11 @@ def fitting_settings(settings: RunSettings, fit: Fit) -> RunSettings:
         changed |= {"optimizer": options.optimizer, "weights": options.weights}
         changed["precision"] = options.precision
     return settings.model_copy(update=changed)
+
+
+def _micro_batch(settings: RunSettings) -> int:
+    """Return what a device holds at a time: what fits, what people say, or the batch size."""
+    return settings.micro_batch or settings.fixed_micro_batch or settings.batch_size
 
 
 def _checkpoint_every_steps(

@@ -114,11 +114,17 @@ class RunSettings(CheckedOptions):
     gang_backend: Literal["auto", "gloo"] = "auto"
     """What ranks on torch talk over; auto: NCCL where all of them can. Older builds know none."""
 
+    fixed_micro_batch: Annotated[int, Field(ge=0, le=65_536)] = 0
+    """What every device holds at a time, as people say; 0: what fills it. Older builds know none.
+    """
+
     def to_scalars(self) -> dict[str, Scalar]:
         """Return what a fact carries, without a choice that nobody made and older builds refuse."""
         told = super().to_scalars()
         if self.gang_backend == AUTO:
             del told["gang_backend"]
+        if not self.fixed_micro_batch:
+            del told["fixed_micro_batch"]
         return told
 
     def options(self, of_the_size: EngineOptions) -> EngineOptions:
@@ -132,6 +138,8 @@ class RunSettings(CheckedOptions):
             "weights": self.weights,
         }
         chosen = {name: value for name, value in requested.items() if value != AUTO}
+        if self.fixed_micro_batch:
+            chosen["micro_batch"] = "fixed"
         return of_the_size.model_copy(update=chosen)
 
     @property

@@ -29,6 +29,7 @@ from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.net.identity import Identity
 
@@ -37,6 +38,7 @@ class LeadingDaemon(Protocol):
     """The parts of a daemon that those of a term are made with."""
 
     settings: Settings
+    state_dir: StateDir
     identity: Identity
     replica: Replica
     peers: Peers
@@ -72,4 +74,5 @@ def services_of(daemon: LeadingDaemon, number: int) -> TermServices:
         calls=WorkCalls(term, machines, placement, dispatcher),
         connectivity=Connectivity(own, daemon.peers, daemon.preflight_listener),
         admissions=Admissions(PendingJoins(replica.cluster, own, now_s())),
+        micro_batch_file=daemon.state_dir.micro_batches,
     )

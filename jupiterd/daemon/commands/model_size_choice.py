@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.catalog.model_specs import presets
 from jupiterd.daemon.planning.device_speed import guessed_flops_per_s
-from jupiterd.daemon.planning.training_estimate import device_of
+from jupiterd.daemon.planning.machine_devices import device_of
 
 if TYPE_CHECKING:
     from jupiterd.cycle.runs.size_choice import SizeChoice, TrainingPower

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.daemon.catalog.model_specs import parsed_config, presets
 from jupiterd.daemon.leader.placement import Placement
-from jupiterd.daemon.planning.training_estimate import device_of
+from jupiterd.daemon.planning.machine_devices import device_of
 
 if TYPE_CHECKING:
     from jupiterd.cycle.training.engine_options import DeviceAbilities

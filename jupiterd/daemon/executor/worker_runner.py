@@ -113,7 +113,12 @@ REPEATED = frozenset({"evaluate", "train_proxy"})
 """Tasks that are done many times in a round: the first one on torch begins their nursery."""
 
 
-OF_THIS_NODE = frozenset({"log_dir", ASKED_AT, gang_stores.PARAM, state_snapshots.PARAM})
+MICRO_BATCH_FILE = "micro_batch_file"
+"""Where a rank keeps the micro batches that it has found."""
+
+OF_THIS_NODE = frozenset(
+    {"log_dir", MICRO_BATCH_FILE, ASKED_AT, gang_stores.PARAM, state_snapshots.PARAM}
+)
 """Parameters that no worker gets as an order has them: a path of this node, and what its daemon
 alone needs."""
 
@@ -231,6 +236,8 @@ class WorkerRunner:
         params |= chosen_engine(order.task, params, self._machine)
         if order.attempt:  # no path comes from outside
             params["log_dir"] = str(curves_folder(self._state_dir.curves, order))
+        if order.task in RANKS:
+            params[MICRO_BATCH_FILE] = str(self._state_dir.micro_batches)
         async with self._tunnels.of(params) as tunnels:
             with snapshots_of(order, spool) as snapshots:
                 params |= snapshots.params

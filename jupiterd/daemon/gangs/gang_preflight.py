@@ -19,8 +19,9 @@ from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.leader.work_item import wait_out
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.machine_devices import device_of
+from jupiterd.daemon.planning.node_micro_batch import plan_on
 from jupiterd.daemon.planning.trained_round import TrainedRound
-from jupiterd.daemon.planning.training_estimate import device_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import DrainedError, JupiterError, PeerUnreachableError
 from jupiterd.ids import NodeId
@@ -162,13 +163,15 @@ class GangPreflight:
         return f"{self._machines.names().get(node, node[:8])}: {note}" if note else ""
 
     def _needs(self, engine: str, node: NodeId, sharing: int) -> list[peer_pb2.RankNeed]:
-        machine = self._machines.hardware_of(node)
-        (micro_batch,) = self._memory.of((node,))
+        machine, shape = self._machines.hardware_of(node), self._trained_round.shape
         if machine is None:
             return []
+        plan = plan_on(engine, machine, shape, self._trained_round.plan)
+        self._memory.expect(node, plan.micro_batch_sequences)
+        (micro_batch,) = self._memory.of((node,))
         device = device_of(engine, machine)
         times = 1 if device.kind == CUDA else sharing
-        needs = needs_on(device, self._trained_round.shape, self._trained_round.plan, micro_batch)
+        needs = needs_on(device, shape, plan, micro_batch)
         return [peer_pb2.RankNeed(micro_batch=n, size_bytes=times * needed) for n, needed in needs]
 
     def _told_of_left_out(self) -> list[str]:

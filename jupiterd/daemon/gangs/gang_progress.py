@@ -51,7 +51,9 @@ class GangProgress:
 
     def prepares(self, rank: int, stage: Preparing) -> None:
         """Show what the ranks do before their first step: what is last of them, others wait."""
-        self._preparing[rank] = (stage, now_s())
+        before = self._preparing.get(rank)
+        goes_on = before is not None and before[0].stage == stage.stage  # only a detail is new
+        self._preparing[rank] = (stage, before[1] if before is not None and goes_on else now_s())
         latest = min(self._preparing.values(), key=lambda told: STAGES.index(told[0].stage))
         self._board.prepare(self._cycle, *latest)
 

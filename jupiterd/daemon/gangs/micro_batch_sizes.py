@@ -16,6 +16,8 @@ class MicroBatchSizes:
 
     def __init__(self, usual: int) -> None:
         self._usual = usual
+        self._default: dict[NodeId, int] = {}
+        """Of those whose device has been looked at."""
         self._of_node: dict[NodeId, int] = {}
 
     def take_up(self, opened: Mapping[int, AttemptOpened], round_number: int) -> None:
@@ -28,12 +30,16 @@ class MicroBatchSizes:
 
     def of(self, gang: Sequence[NodeId]) -> tuple[int, ...]:
         """Return the number of each rank."""
-        return tuple(self._of_node.get(node, self._usual) for node in gang)
+        return tuple(self._of_node.get(node, self._usual_of(node)) for node in gang)
+
+    def expect(self, node: NodeId, size: int) -> None:
+        """Take in what a node's device takes as long as its memory doesn't run out."""
+        self._default[node] = size
 
     def limit(self, node: NodeId, size: int) -> None:
         """Let a node take no more at a time than there is room for just now; 0 says nothing."""
         if size:
-            self._of_node[node] = min(size, self._of_node.get(node, self._usual))
+            self._of_node[node] = min(size, self._of_node.get(node, self._usual_of(node)))
 
     def halve(self, node: NodeId, name: str, tried: int | None = None) -> int:
         """Let a node whose memory ran out take half as many at a time; return how many.
@@ -51,3 +57,6 @@ class MicroBatchSizes:
             raise ModelTooLargeError(f"{name} runs out of memory with a single sequence at a time")
         self._of_node[node] = before // 2
         return before // 2
+
+    def _usual_of(self, node: NodeId) -> int:
+        return self._default.get(node, self._usual)

@@ -16,6 +16,7 @@ from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.runs.recorded_settings import OF_TUNING
 from jupiterd.cycle.training.peak_flops import peak_flops_per_s
+from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.executor import deferred_inputs
 from jupiterd.daemon.executor.curve_paths import NUMBER
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
@@ -24,6 +25,7 @@ from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.planning.gang_plan import GangPlan
+from jupiterd.daemon.planning.node_micro_batch import plan_on
 from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import JupiterError
@@ -67,7 +69,7 @@ class RankOrders:
             "device": self.device(gang_plan, rank),
             "backend": gang_plan.choice.backend,
             "shape": self.trained_round.shape.to_plain(),
-            "plan": self.trained_round.plan.to_plain(),
+            "plan": self._plan(gang_plan, rank).to_plain(),
             "round": self._round_of_data,
             "rank": rank,
             "members": self._names(gang_plan),
@@ -87,6 +89,11 @@ class RankOrders:
             **self._tunnels(gang_plan, meeting),
             **self._of_island(),
         }
+
+    def _plan(self, gang_plan: GangPlan, rank: int) -> TrainPlan:
+        """Return the plan with the micro batch that fills a rank's device, as far as is known."""
+        machine, trained = self.machines.hardware_of(gang_plan.gang[rank]), self.trained_round
+        return plan_on(gang_plan.choice.engine, machine, trained.shape, trained.plan)
 
     def _tunnels(self, gang_plan: GangPlan, meeting: Rendezvous) -> dict[str, object]:
         """Return which tunnels the ranks talk through, where people asked for that."""

@@ -4,6 +4,7 @@ Owns nothing. Doesn't know what is planned (`daemon.planning`).
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.leader.connectivity import Connectivity
@@ -19,6 +20,8 @@ class FleetView:
     term: Term
     placement: Placement
     connectivity: Connectivity
+    micro_batch_file: Path | None = None
+    """Where ranks of this node keep the micro batches that they have found."""
 
     @property
     def machines(self) -> Machines:

@@ -121,7 +121,8 @@ class PhaseProgress:
             return None
         stage, began_s = self.preparing
         expected_s = stage.expected_s or None
-        return {"stage": stage.stage, "elapsed_s": now_s - began_s, "expected_s": expected_s}
+        told = {"stage": stage.stage, "elapsed_s": now_s - began_s, "expected_s": expected_s}
+        return told | ({"detail": stage.detail} if stage.detail else {})
 
     def _left_s(self, now_s: float) -> float | None:
         """Return how long it takes yet: told at each reading, and counted down until the next.

@@ -4,6 +4,7 @@ Owns nothing: whoever begins something hands it the smallest group that it needs
 """
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from jupiterd.daemon.leader.admissions import Admissions
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
@@ -40,11 +41,13 @@ class TrainingServices(WorkServices):
     connectivity: Connectivity
     pseudo_gradients: PseudoGradients = field(default_factory=PseudoGradients)
     """What the gangs of islands have reported."""
+    micro_batch_file: Path | None = None
+    """Where ranks of this node keep the micro batches that they have found."""
 
     @property
     def fleet_view(self) -> FleetView:
         """What a plan is made from."""
-        return FleetView(self.term, self.placement, self.connectivity)
+        return FleetView(self.term, self.placement, self.connectivity, self.micro_batch_file)
 
 
 @dataclass(frozen=True, kw_only=True)

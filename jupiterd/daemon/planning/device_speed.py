@@ -11,7 +11,7 @@ from jupiterd.cycle.training.peak_flops import (
     USED_OF_PEAK,
     peak_flops_per_s,
 )
-from jupiterd.daemon.planning.training_estimate import device_of
+from jupiterd.daemon.planning.machine_devices import device_of
 
 
 def guessed_flops_per_s(engine: str, machine: Hardware) -> float:

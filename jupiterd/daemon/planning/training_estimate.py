@@ -1,23 +1,21 @@
 """What a training would take of the machines that do it: refused where it can't be, else foretold.
 
-Owns the question what a machine's device can do, before any worker has looked at it. Doesn't know
-the arithmetic (`cycle.training.memory`, `cycle.runs.run_sheet`). A rank finds out for itself when
-it starts.
+Owns putting together what is said of it. Doesn't know the arithmetic (`cycle.training.memory`,
+`cycle.runs.run_sheet`), or devices (`machine_devices`). A rank finds out for itself when it starts.
 """
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.planning.engines import MLX, EngineChoice, ranks_of
+from jupiterd.cluster.planning.engines import EngineChoice, ranks_of
 from jupiterd.cluster.planning.layout_choice import plan_document
-from jupiterd.cluster.values.hardware import Hardware, lent_to_gpu_bytes
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.layout_inputs import planned_layouts
+from jupiterd.daemon.planning.machine_devices import Seat, smallest_seat
+from jupiterd.daemon.planning.node_micro_batch import expected_micro_batch
 from jupiterd.daemon.planning.requested_machines import ANYBODY, RequestedMachines
 from jupiterd.daemon.planning.throughput_history import tokens_per_s_of_a_rank
 
@@ -26,9 +24,6 @@ if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.training.engine_options import DeviceAbilities, ResolvedOptions
     from jupiterd.cycle.training.memory import Fit
     from jupiterd.cycle.training.plan import ModelShape, TrainPlan
-
-_BEFORE_AMPERE = re.compile(r"\b([TVPKM]\d+|GTX|TITAN|Quadro|RTX 20\d\d)\b")
-"""NVIDIA's names of GPUs that compute no bf16."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,8 @@ def estimate(
     from jupiterd.cycle.training.engine_options import resolve
 
     gangs = [EngineChoice(i.engine, i.nodes, "an island") for i in asked.chosen] or [choice]
-    device = _checked_device(fleet_view.machines, gangs, shape, plan)
+    seat = _checked_seat(fleet_view.machines, gangs, shape, plan)
+    device = seat.device
     is_alone = len(gangs) == len(gangs[0].gang) == 1
     fit = _fit(shape, plan, device, is_alone=is_alone)
     options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
@@ -81,26 +77,33 @@ def estimate(
     before = ranks * tokens_per_s_of_a_rank(fleet_view.state, choice.engine, shape)
     speed = layouts.tokens_per_s or (0.0 if asked.chosen else before)
     whole = _whole(shape, device, ranks, speed)
-    sheet = run_sheet(shape, fit.plan, options, fit.need, whole, is_open=is_open)
+    here = fleet_view.micro_batch_file if seat.node == fleet_view.term.self_id else None
+    micro_batch = expected_micro_batch(seat, shape, fit.plan, options, here)
+    filled = _with(fit, shape, device, options, micro_batch.sequences)
+    sheet = run_sheet(shape, filled.plan, options, filled.need, whole, is_open=is_open)
     changes = [f"to fit the smallest device: {', '.join(fit.changes)}"] if fit.changes else []
     engine = " and ".join(sorted({gang.engine for gang in gangs}))
-    values = _values(shape, plan, fit, whole) | _computed(engine, options)
+    values = _values(shape, plan, filled, whole) | _computed(engine, options)
+    values["micro_batch_from"] = micro_batch.source
     return TrainingEstimate(
-        fit, [*sheet, *changes], values, plan_document(layouts, fleet_view.machines.names())
+        fit,
+        [*sheet, *micro_batch.lines(), *changes],
+        values,
+        plan_document(layouts, fleet_view.machines.names()),
     )
 
 
-def _checked_device(
+def _checked_seat(
     machines: Machines, gangs: Sequence[EngineChoice], shape: "ModelShape", plan: "TrainPlan"
-) -> "DeviceAbilities":
-    """Return the smallest device; raises UsageError where an engine can't do what is asked."""
+) -> Seat:
+    """Return the smallest one; raises UsageError where an engine can't do what is asked."""
     from jupiterd.cycle.training.architectures import check_engine
     from jupiterd.cycle.training.document_masking import check_documents_apart
 
     for gang in gangs:
         check_engine(gang.engine, shape)
     check_documents_apart(shape, plan.options)
-    return smallest_device(machines, gangs)
+    return smallest_seat(machines, gangs)
 
 
 def _fit(
@@ -114,6 +117,24 @@ def _fit(
     fit = plan_that_fits(shape, plan, device, sizes)
     more = with_snapshots(fit.need, shape, fit.plan, device) if is_alone else fit.need
     return replace(fit, need=more)
+
+
+def _with(
+    fit: "Fit",
+    shape: "ModelShape",
+    device: "DeviceAbilities",
+    options: "ResolvedOptions",
+    micro_batch: int,
+) -> "Fit":
+    """Return what fits with the micro batch that a rank takes there, to be shown."""
+    from jupiterd.cycle.training.memory import memory_need
+
+    if micro_batch == fit.plan.micro_batch_sequences:
+        return fit
+    plan = fit.plan.model_copy(update={"micro_batch_sequences": micro_batch})
+    twice = options.gradient_checkpointing
+    need = memory_need(shape, plan, options.precision, gradient_checkpointing=twice, device=device)
+    return replace(fit, plan=plan, need=replace(need, snapshots=fit.need.snapshots))
 
 
 def _whole(
@@ -175,42 +196,3 @@ def _sized(preset: "ModelShape", like: "ModelShape") -> "ModelShape":
 def _ranks(machines: Machines, gangs: Sequence[EngineChoice]) -> int:
     pairs = [(gang.engine, machines.hardware_of(node)) for gang in gangs for node in gang.gang]
     return sum(1 if machine is None else ranks_of(machine, engine) for engine, machine in pairs)
-
-
-def smallest_device(machines: Machines, gangs: Sequence[EngineChoice]) -> "DeviceAbilities":
-    """Return the device with the least memory for a rank; ranks on one machine share its memory."""
-    pairs = [(gang.engine, machines.hardware_of(node)) for gang in gangs for node in gang.gang]
-    there = [(engine, machine) for engine, machine in pairs if machine is not None]
-    sharing = Counter(machine.host for _, machine in there if machine.host)
-    devices = [
-        _share_of(device_of(engine, machine), sharing[machine.host]) for engine, machine in there
-    ]
-    known = [device for device in devices if device.memory_bytes]
-    return min(known or devices, key=lambda device: device.memory_bytes)
-
-
-def _share_of(device: "DeviceAbilities", ranks: int) -> "DeviceAbilities":
-    """Return what one of so many ranks has of a machine's memory, where they share it."""
-    if ranks < 2 or device.kind == "cuda":
-        return device
-    memory_bytes, ram_bytes = device.memory_bytes // ranks, device.ram_bytes // ranks
-    return replace(device, memory_bytes=memory_bytes, ram_bytes=ram_bytes)
-
-
-def device_of(engine: str, machine: Hardware) -> "DeviceAbilities":
-    """Return what a machine's device can do, as far as its name and memory tell."""
-    from jupiterd.cycle.training.engine_options import DeviceAbilities
-
-    kind = "metal" if engine == MLX else "cuda"
-    gpus = [gpu for gpu in machine.working_gpus if gpu.kind == kind]
-    if not gpus:
-        return DeviceAbilities(engine, "cpu", machine.ram_bytes, can_compile=True)
-    smallest = min(gpus, key=lambda gpu: gpu.memory_bytes)
-    if engine == MLX:
-        # A member of an older version tells all of the machine's memory.
-        is_all = smallest.memory_bytes >= machine.ram_bytes
-        lent = lent_to_gpu_bytes(machine.ram_bytes) if is_all else smallest.memory_bytes
-        return DeviceAbilities(engine, "gpu", lent, has_bf16=True, ram_bytes=machine.ram_bytes)
-    is_new = _BEFORE_AMPERE.search(smallest.name) is None
-    device = DeviceAbilities(engine, "cuda", smallest.memory_bytes, can_compile=True)
-    return replace(device, has_bf16=is_new, has_flash=is_new)

@@ -47,6 +47,7 @@ class StateDir:
         self.peers = root / "peers.json"
         self.events = root / "events.json"
         self.compile_times = root / "compile_times.json"
+        self.micro_batches = root / "micro_batches.json"
         self.requested_paths = root / "asked_paths.json"
         self.round_table = root / ROUND_TABLE
         self.control_socket = root / CONTROL_SOCKET

@@ -127,7 +127,8 @@ def _is_preparing(value: object) -> bool:
         return False
     fields = cast("Mapping[str, object]", value)
     numbers = map(fields.get, ("elapsed_s", "expected_s"))
-    return _is_text(fields.get("stage")) and all(map(_is_number_or_none, numbers))
+    are_text = _is_text(fields.get("stage")) and _is_text(fields.get("detail", ""))
+    return are_text and all(map(_is_number_or_none, numbers))
 
 
 def _is_island(row: object) -> bool:

@@ -271,17 +271,24 @@ def _pseudo_gradient(message: peer_pb2.WorkPseudoGradient) -> PseudoGradientStor
     )
 
 
+MAX_DETAIL_CHARACTERS = 40
+"""Of what a worker does before its first step."""
+
+
 def _alive_to_proto(event: Alive | Preparing) -> peer_pb2.WorkAlive:
     """Return the message; leaders of before read a stage as `Alive`."""
     if isinstance(event, Preparing):
-        return peer_pb2.WorkAlive(stage=event.stage, expected_s=event.expected_s)
+        return peer_pb2.WorkAlive(
+            stage=event.stage, expected_s=event.expected_s, detail=event.detail
+        )
     return peer_pb2.WorkAlive()
 
 
 def _alive(message: peer_pb2.WorkAlive) -> Alive | Preparing:
     if message.stage not in STAGES:
         return Alive()
-    return Preparing(message.stage, max(0.0, finite(message.expected_s) or 0.0))
+    expected_s = max(0.0, finite(message.expected_s) or 0.0)
+    return Preparing(message.stage, expected_s, message.detail[:MAX_DETAIL_CHARACTERS])
 
 
 def _progressed(message: peer_pb2.WorkProgress) -> Progressed:

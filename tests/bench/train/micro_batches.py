@@ -1,12 +1,11 @@
 """What the size of a micro batch changes on a CPU: tokens per second of whole steps.
 
 Owns the measured process, one for each engine and model, and the table. All sizes take a step each
-by turns, round after round, so that a busy machine hits them alike; what is told is the median. The
-global batch is the same for all.
+by turns, round after round; what is told is the median. A second is one of processor time on one
+thread, so that a busy machine changes little. The global batch is the same for all.
 """
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -54,7 +53,7 @@ CASES = {
 
 
 def measure(engine_name: str, case: Case, rounds: int) -> dict[int, float]:
-    """Return micro batch -> tokens per second; the first round isn't counted."""
+    """Return micro batch -> tokens per second of one thread; the first round isn't counted."""
     shape = case.shape()
     plan = derive(shape, 1).model_copy(
         update={"batch_sequences": case.batch, "micro_batch_sequences": case.batch}
@@ -76,9 +75,9 @@ def measure(engine_name: str, case: Case, rounds: int) -> dict[int, float]:
 def step_s(engine: TrainingEngine, ids: np.ndarray[Any, Any], size: int) -> float:
     """Return how long a step takes in micro batches of this size."""
     parts = [ids[at : at + size] for at in range(0, len(ids), size)]
-    began_s = time.perf_counter()
+    began_s = time.process_time()
     engine.step([MicroBatch(part[:, :-1], part[:, 1:]) for part in parts], 1e-4)
-    return time.perf_counter() - began_s
+    return time.process_time() - began_s
 
 
 def print_micro_batches(engine: str, rounds: int) -> None:
@@ -86,13 +85,13 @@ def print_micro_batches(engine: str, rounds: int) -> None:
     for name, case in CASES.items():
         told = subprocess.run(
             [sys.executable, "-m", __spec__.name, engine, name, str(rounds)],
-            env=worker_environment("train", {"engine": engine, "threads": os.cpu_count() or 1}),
+            env=worker_environment("train", {"engine": engine, "threads": 1}),
             cwd=ROOT, check=True, capture_output=True, text=True,
         )  # fmt: skip
         found: dict[str, float] = json.loads(told.stdout.splitlines()[-1])
         rates = ", ".join(f"{size}: {rate:,.0f}" for size, rate in found.items())
         what = f"{name}, {engine}, {case.batch} x {case.seq_len} tokens a step"
-        print(f"  {what}; tokens/s by micro batch {rates}", flush=True)
+        print(f"  {what}; tokens/s of one thread by micro batch {rates}", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 
 from jupiterd.cluster.planning.roles import estimated_speed
 from jupiterd.cluster.values.hardware import Gpu, Hardware
-from jupiterd.daemon.planning.training_estimate import device_of
+from jupiterd.daemon.planning.machine_devices import device_of
 from jupiterd.errors import InvalidSettingError
 from jupiterd.hardware import cuda
 from jupiterd.hardware.cuda import usable_cuda_devices, with_devices

@@ -53,6 +53,12 @@ def test_what_is_done_before_the_first_step_is_said_and_its_time_goes_on():
     told = []
     stages = [
         {"stage": "importing", "elapsed_s": 4.0, "expected_s": None},
+        {
+            "stage": "trying_micro_batches",
+            "detail": "32 of 64",
+            "elapsed_s": 12.0,
+            "expected_s": 20.0,
+        },
         {"stage": "compiling", "elapsed_s": 7.4, "expected_s": 40.0},
         {"stage": "compiling", "elapsed_s": 12.4, "expected_s": 40.0},
         {"stage": "compiling", "elapsed_s": 75.0, "expected_s": 40.0},
@@ -63,6 +69,7 @@ def test_what_is_done_before_the_first_step_is_said_and_its_time_goes_on():
         told += [line.text.removeprefix("round 1 train     ") for line in lines]
     assert told == [
         "importing libraries, 4 s",
+        "trying micro batches: 32 of 64, 12 of about 20 s",
         "compiling, 7 of about 40 s",
         "compiling, 12 of about 40 s",
         "compiling, 1 min 15 s of about 40 s",

@@ -56,6 +56,14 @@ def test_a_step_takes_at_least_what_a_device_holds_at_a_time():
     assert derive(shape, 1).batch_sequences == 512
 
 
+def test_a_fixed_micro_batch_changes_no_batch_and_nothing_that_is_learned():
+    shape = parse_model(CycleOptions.parse({"fixed_micro_batch": 3}).in_model(MODEL))
+    plan, before = derive(shape, 1), derive(parse_model(MODEL), 1)
+    assert (plan.micro_batch_sequences, plan.options.micro_batch) == (3, "fixed")
+    assert plan.batch_sequences == before.batch_sequences
+    assert plan.hash() == before.hash()
+
+
 @pytest.mark.parametrize("said", [{"seq_len": 3}, {"learning_rate": 0}, {"precision": "int4"}])
 def test_what_cannot_be_is_refused(said):
     with pytest.raises(UsageError):

@@ -19,6 +19,18 @@ def test_the_effective_batch_is_micro_batch_times_accumulation_times_ranks() -> 
     assert (plan.batch_sequences, plan.micro_batch_sequences) == (192, 2)
 
 
+def test_a_micro_batch_that_people_fix_leaves_the_effective_batch() -> None:
+    settings = RunSettings(batch_size=2, gradient_accumulation_steps=32, fixed_micro_batch=16)
+    plan = derive_run(preset().recipe, 256, settings, 10)
+    assert (plan.batch_sequences, plan.micro_batch_sequences) == (64, 16)
+    assert plan.options.micro_batch == "fixed"
+    free = derive_run(preset().recipe, 256, RunSettings(batch_size=2), 10)
+    assert free.options.micro_batch == "auto"
+    assert "micro_batch" not in free.to_plain()["options"], "older builds wouldn't know it"
+    assert "fixed_micro_batch" not in RunSettings().to_scalars()
+    assert RunSettings.parse(settings.to_scalars()) == settings
+
+
 @pytest.mark.parametrize(
     ("asked", "steps"),
     [

@@ -42,6 +42,17 @@ def test_a_new_leader_learns_it_from_the_ledger() -> None:
     assert memory.of((B, A)) == (2, 8)
 
 
+def test_each_device_has_a_default_of_its_own_below_which_its_memory_may_bring_it() -> None:
+    memory = MicroBatchSizes(8)
+    memory.expect(A, 64)
+    assert memory.of((A, B)) == (64, 8)
+    memory.limit(A, 48)
+    assert memory.of((A, B)) == (48, 8)
+    assert memory.halve(A, "node-1", tried=48) == 24
+    memory.expect(A, 64)
+    assert memory.of((A, B)) == (24, 8)
+
+
 def test_attempts_of_an_older_version_say_nothing_of_it() -> None:
     memory = MicroBatchSizes(8)
     memory.take_up({1: opened(1, 1)}, 1)

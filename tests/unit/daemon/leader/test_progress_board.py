@@ -52,6 +52,9 @@ def test_what_is_done_before_the_first_step_is_shown_as_long_as_it_is_done(
     board.prepare(CYCLE, Preparing("compiling", 40.0), 113.0)
     told = {"stage": "compiling", "elapsed_s": 12.0, "expected_s": 40.0}
     assert shown(board, 125.0)["preparing"] == told
+    board.prepare(CYCLE, Preparing("trying_micro_batches", 20.0, "32 of 64"), 125.0)
+    told = {"stage": "trying_micro_batches", "elapsed_s": 1.0, "expected_s": 20.0}
+    assert shown(board, 126.0)["preparing"] == told | {"detail": "32 of 64"}
     board.prepare(CYCLE, None)
     assert shown(board, 126.0)["preparing"] is None
 

@@ -16,7 +16,7 @@ from jupiterd.cycle.runs.run_settings import RunSettings
 from jupiterd.cycle.training.plan import ModelShape, parse_model
 from jupiterd.daemon.commands.term_adapters import plan_cycle, start_cycle, start_training
 from jupiterd.daemon.leader.term_services import TermServices
-from jupiterd.daemon.planning.training_estimate import device_of, smallest_device
+from jupiterd.daemon.planning.machine_devices import device_of, smallest_device
 from jupiterd.errors import TooLargeForDeviceError, UsageError
 from jupiterd.ids import CycleId, NodeId
 from jupiterd.protocol.commands.cycle_commands import PlanCycle, StartCycle

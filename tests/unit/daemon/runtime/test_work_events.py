@@ -47,6 +47,7 @@ ARTIFACT = ArtifactId("a" * 64)
         RankListening(4000),
         GangJoined("gpu", "without OpenBLAS"),
         Preparing("compiling", 41.5),
+        Preparing("trying_micro_batches", 20.0, "32 of 64"),
         Alive(),
         Finished(WorkResult({"kept": ARTIFACT}, {"kept": 3.0}, {"why": "x", "n": 1, "none": None})),
         Finished(WorkResult({})),

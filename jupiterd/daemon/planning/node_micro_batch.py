@@ -1,0 +1,109 @@
+"""How many sequences a rank of a machine holds at a time, before it has tried.
+
+Owns asking for it with what is known of a machine from afar. Doesn't know the rule
+(`cycle.micro_batches.device_default`), or what a rank finds out itself.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from jupiterd import __version__
+from jupiterd.cluster.planning.rank_placement import CUDA
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.cycle.training.peak_flops import peak_flops_per_s
+from jupiterd.daemon.planning.machine_devices import Seat, device_of
+
+if TYPE_CHECKING:  # these models take 8 MB, idle or not
+    from jupiterd.cycle.training.engine_options import DeviceAbilities, ResolvedOptions
+    from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+
+CPU = "cpu"
+
+
+@dataclass(frozen=True)
+class ExpectedMicroBatch:
+    """What a rank is going to hold at a time, as far as that is known before it has begun."""
+
+    sequences: int
+    source: Literal["asked", "size", "default", "measured"]
+    tokens_per_s: float = 0.0
+    """Where it was measured."""
+
+    def lines(self) -> list[str]:
+        """Return what people are told of it; nothing of what the size says, which a CPU keeps."""
+        if self.source == "size":
+            return []
+        why = {
+            "asked": "as asked",
+            "default": "fill such a GPU as far as its class tells; others are tried before the "
+            "first step",
+            "measured": f"measured here before, {self.tokens_per_s:,.0f} tokens/s",
+        }
+        return [f"Micro batches of {self.sequences}: {why[self.source]}"]
+
+
+def plan_on(
+    engine: str, machine: Hardware | None, shape: "ModelShape", plan: "TrainPlan"
+) -> "TrainPlan":
+    """Return a plan with the micro batch of a rank there; of a machine nobody knows as it is."""
+    if machine is None:
+        return plan
+    size = micro_batch_on(device_of(engine, machine), machine, shape, plan)
+    return plan.model_copy(update={"micro_batch_sequences": size})
+
+
+def micro_batch_on(
+    device: "DeviceAbilities", machine: Hardware, shape: "ModelShape", plan: "TrainPlan"
+) -> int:
+    """Return the sequences that a rank holds at a time on a device of a machine."""
+    from jupiterd.cycle.micro_batches.device_default import (
+        default_micro_batch,
+        guessed_flops_per_s,
+    )
+
+    peaks = [peak_flops_per_s(gpu.name) or 0.0 for gpu in machine.working_gpus if gpu.kind == CUDA]
+    return default_micro_batch(
+        shape, plan, device, guessed_flops_per_s(device, min(peaks, default=0.0))
+    )
+
+
+def expected_micro_batch(
+    seat: Seat,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    options: "ResolvedOptions",
+    file: Path | None,
+) -> ExpectedMicroBatch:
+    """Return what a rank there is going to hold at a time.
+
+    options: as they are resolved; file: of choices made before, None where it isn't this node's
+    """
+    device = seat.device
+    if plan.options.micro_batch == "fixed":
+        return ExpectedMicroBatch(plan.micro_batch_sequences, "asked")
+    if device.kind == CPU:
+        return ExpectedMicroBatch(plan.micro_batch_sequences, "size")
+    if file is not None and (found := _measured(seat, shape, plan, options, file)):
+        return found
+    size = micro_batch_on(device, seat.machine, shape, plan)
+    return ExpectedMicroBatch(size, "default")
+
+
+def _measured(
+    seat: Seat, shape: "ModelShape", plan: "TrainPlan", options: "ResolvedOptions", file: Path
+) -> ExpectedMicroBatch | None:
+    from jupiterd.cycle.micro_batches.known_choices import kept_choice, key_of
+
+    engine, gpus = seat.device.engine, seat.machine.working_gpus
+    versions = {"jupiterd": __version__, engine: dict(seat.machine.versions).get(engine, "")}
+    name = gpus[0].name if gpus else seat.device.kind
+    text = ""
+    with suppress(OSError, UnicodeDecodeError):
+        text = file.read_text(encoding="utf-8")
+    choice = kept_choice(text, key_of(shape, plan.batch_sequences, options, name, versions))
+    if choice is None or not choice.is_made:
+        return None
+    source = "measured" if choice.tokens_per_s else "default"
+    return ExpectedMicroBatch(choice.micro_batch, source, choice.tokens_per_s)

@@ -36,8 +36,8 @@ def preparing_words(preparing: Mapping[str, Any]) -> str:
     """
     stage = str(preparing.get("stage") or "")
     words = _WORDS.get(stage, plain(stage)[:_LONGEST])
-    if detail := plain(str(preparing.get("detail") or ""))[:_LONGEST]:
-        words = f"{words}: {detail}"
+    if detail := preparing.get("detail"):
+        words = f"{words}: {plain(detail)[:_LONGEST]}"
     taken, expected = preparing.get("elapsed_s") or 0.0, preparing.get("expected_s")
     if not expected:
         return f"{words}, {_time(taken)}"

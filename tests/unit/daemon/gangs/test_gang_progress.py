@@ -3,8 +3,8 @@
 from typing import Any, cast
 
 import pytest
-from jupiterd.cycle.base.work_item import Phase
 
+from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.gangs import gang_progress
 from jupiterd.daemon.gangs.gang_progress import GangProgress
 from jupiterd.daemon.leader.progress_board import ProgressBoard

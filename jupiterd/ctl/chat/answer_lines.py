@@ -22,7 +22,8 @@ def model_line(facts: ModelFacts) -> str:
     where = f" on {facts.place}" if facts.place else ""
     context = f", {facts.context_tokens:,} tokens of context" if facts.context_tokens else ""
     kinds = {True: "chats", False: "completes what you type", None: "answers"}
-    return f"{plain(facts.name)} {kinds[facts.is_chat]}{where}{context}"
+    also = f" ({facts.called})" if facts.called not in {"", facts.name} else ""
+    return f"{plain(facts.name)}{also} {kinds[facts.is_chat]}{where}{context}"
 
 
 def greeting(talk: Talk) -> list[str]:

@@ -31,6 +31,8 @@ class ModelFacts:
     """The machine that answers."""
     engine: str = ""
     is_loaded: bool | None = None
+    called: str = ""
+    """What else it is called: `promoted` is the model of some round."""
 
     @property
     def place(self) -> str:
@@ -48,6 +50,7 @@ def facts_of(name: str, content: bytes) -> ModelFacts:
         printable(_of_type(told.get("node"), str) or ""),
         printable(_of_type(told.get("engine"), str) or ""),
         _of_type(told.get("loaded"), bool),
+        printable(_of_type(told.get("name"), str) or ""),
     )
 
 

@@ -58,17 +58,20 @@ def told_error(error: object, status: int = 0) -> JupiterError:
     kind = named or _OF_STATUS.get(status, JupiterError)
     message = _line(str(fields.get("message") or "")) or "it doesn't say what is wrong"
     hint = _line(str(fields.get("hint") or ""))
-    if named is not None and not hint:
-        message, hint = _parted(message, kind.default_hint)
+    if named is not None or hint:
+        message, hint = _parted(message, hint, kind.default_hint)
     return kind(message, hint)
 
 
-def _parted(message: str, usual_hint: str) -> tuple[str, str]:
-    """Return an error of ours and its hint, which other clients get in one line."""
-    if message.endswith(f"; {usual_hint}"):
-        return message.removesuffix(f"; {usual_hint}"), usual_hint
-    said, _, hint = message.partition("; ")
-    return said, hint
+def _parted(message: str, hint: str, usual_hint: str) -> tuple[str, str]:
+    """Return an error of ours and its hint; other clients get both in the message."""
+    for known in filter(None, (hint, usual_hint)):
+        if message.endswith(f"; {known}"):
+            return message.removesuffix(f"; {known}"), known
+    if hint:
+        return message, hint
+    said, _, rest = message.partition("; ")
+    return said, rest
 
 
 def lacks_template(error: JupiterError) -> bool:

@@ -31,6 +31,8 @@ def test_a_model_is_told_with_its_place():
         "python/2 completes what you type on nuc (mlx), 2,048 tokens of context"
     )
     assert model_line(ModelFacts("x\x1b")) == "x? answers"
+    assert model_line(ModelFacts("promoted", called="python/2")) == "promoted (python/2) answers"
+    assert model_line(ModelFacts("python/2", called="python/2")) == "python/2 answers"
     talk = Talk([Partner(FACTS, Conversation("be brief"))])
     assert "isn't sent" in greeting(talk)[1]
 

@@ -35,6 +35,12 @@ def test_what_the_daemon_tells_is_the_same_error_here(error: JupiterError):
     assert (type(found), found.message, found.hint) == (type(error), error.message, error.hint)
 
 
+def test_a_hint_of_its_own_is_told_once():
+    error = {"message": "odd; very odd; do this; or that", "hint": "do this; or that"}
+    found = error_of(400, json.dumps({"error": error}).encode())
+    assert (found.message, found.hint) == ("odd; very odd", "do this; or that")
+
+
 def test_what_an_engine_tells_is_kept_whole():
     found = error_of(400, json.dumps({"error": {"message": "odd; very odd", "code": 7}}).encode())
     assert (type(found), found.message) == (UsageError, "odd; very odd")

@@ -16,6 +16,7 @@ from jupiterd.daemon.executor.order_executor import OrderExecutor
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.serving.answering import Answer
+from jupiterd.daemon.serving.endpoints import Endpoints
 from jupiterd.daemon.serving.local_engines import AnswerCounts, HoldsEngines, LocalEngines
 from jupiterd.daemon.serving.promotion_follower import PromotionFollower
 from jupiterd.daemon.serving.remote_engine import RemoteEngine
@@ -38,6 +39,7 @@ class AnsweringNode(Protocol):
     local_view: LocalView
     file_policy: ClusterFilePolicy
     group: asyncio.TaskGroup
+    endpoints: Endpoints
 
 
 class Serving:
@@ -52,7 +54,10 @@ class Serving:
         )
         self.local = LocalEngines(held, self.follower, cache.ensure, counts)
         self.report = ServingReport(
-            self.local, node.peers, lambda: node.order_executor.has_gang, is_pinned=False
+            self.local,
+            node.peers,
+            lambda: node.order_executor.has_gang,
+            lambda: node.endpoints.is_pinned,
         )
         self.fleet = ServingFleet(
             node.local_view, node.replica, self.report, cache, node.file_policy.roles

@@ -57,6 +57,7 @@ class Node(Parts):
         )
         self.ready.set()
         await self.stopping.wait()
+        self.serving.local.close()
         await self.stopping.leave(
             self.settings.name, self.order_executor, self.replica, self.heartbeats
         )

@@ -38,8 +38,7 @@ class ServingReport:
         engines: CountsAnswers,
         peers: Peers,
         trains: Callable[[], bool],
-        *,
-        is_pinned: bool,
+        is_pinned: Callable[[], bool],
     ) -> None:
         """`trains` says whether ranks compute here; `is_pinned`: models keep their GPU."""
         self._engines, self._peers = engines, peers
@@ -48,9 +47,10 @@ class ServingReport:
     def own(self) -> NodeServing:
         """Return what this node serves."""
         models = tuple(self._engines.loads())
-        if not models and not self._is_pinned:
+        is_pinned = self._is_pinned()
+        if not models and not is_pinned:
             return NOTHING if self._engines.is_open else NodeServing(is_open=False)
-        return NodeServing(models, self._engines.is_open, self._is_pinned, self._trains())
+        return NodeServing(models, self._engines.is_open, is_pinned, self._trains())
 
     def of(self, node: NodeId) -> NodeServing:
         """Return what a node serves, as far as this one has heard."""

@@ -5,6 +5,7 @@ Owns how fast they write, load and fail. There is no model: what passes answers 
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,7 +25,10 @@ def chat(max_tokens: int = 3, *, is_streamed: bool = True, **more: Any) -> Answe
 
 
 def event(model: ServedModel, number: int) -> bytes:
-    return f"data: {json.dumps({'of': model.artifact, 'token': number})}\n\n".encode()
+    """Return one token; it says which model and which process wrote it."""
+    delta = {"content": f"{number} of {model.artifact} by {os.getpid()}\n"}
+    said = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]}
+    return f"data: {json.dumps(said)}\n\n".encode()
 
 
 @dataclass

@@ -8,8 +8,9 @@ another answer.
 
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Final, Protocol
 
 from jupiterd.cluster.serving.answer_request import AnswerRequest
@@ -39,6 +40,10 @@ class KnowsNodes(Protocol):
 
     async def find_holders(self, artifact: ArtifactId) -> None:
         """Find out who has a model's files."""
+        ...
+
+    def note_lost(self, node: NodeId) -> None:
+        """Take note that a node has lost an answer."""
         ...
 
     def nodes(
@@ -83,6 +88,8 @@ class Router:
                 return await self._ask(stack, found.node, model, request)
             except (EngineLostError, BusyError, PeerUnreachableError) as error:
                 tried[found.node] = error
+                if not isinstance(error, BusyError):
+                    self._fleet.note_lost(found.node)
                 extra = {"node": short(found.node), "reason": error.message}
                 log.info("answer_passed_on", extra=extra)
 
@@ -97,7 +104,15 @@ class Router:
                 self._engines_of(node).answering(model, request)
             )
             stack.push_async_exit(asked.pop_all())
-        return answer
+        return replace(answer, chunks=self._watched(node, answer.chunks))
+
+    async def _watched(self, node: NodeId, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+        try:
+            async for chunk in chunks:
+                yield chunk
+        except EngineLostError:
+            self._fleet.note_lost(node)
+            raise
 
     def _end(self, node: NodeId, model: ServedModel) -> None:
         counts = self._in_flight[model]

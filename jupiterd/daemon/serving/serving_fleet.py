@@ -6,6 +6,7 @@ Owns putting this together, and finding out who has a model's files. Doesn't cho
 
 import asyncio
 import datetime as dt
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -76,10 +77,16 @@ class ServingFleet:
         self._holders, self._written_roles = holders, written_roles
         self._having: dict[ArtifactId, set[NodeId]] = {}
         self._asked_s: dict[tuple[NodeId, ArtifactId], float] = {}
+        self._lost_s: dict[NodeId, float] = {}
 
     def serving(self) -> dict[NodeId, NodeServing]:
         """Return what each member serves."""
         return {node: self._report.of(node) for node in self._replica.state.members}
+
+    def note_lost(self, node: NodeId) -> None:
+        """Ask a member nothing until it is heard again: it has just lost an answer."""
+        if node != self._view.own:
+            self._lost_s[node] = now_s()
 
     async def find_holders(self, artifact: ArtifactId) -> None:
         """Ask the members that answer who has a model, unless that was found out just now."""
@@ -144,9 +151,12 @@ class ServingFleet:
 
     def _absence(self, node: NodeId) -> str:
         """Return why a member isn't asked; empty where it answers."""
-        if node == self._view.own or self._view.liveness(node) is Liveness.ALIVE:
-            return ""
         heard_s = self._view.last_heard_s(node)
+        if node == self._view.own or self._view.liveness(node) is Liveness.ALIVE:
+            is_silent = (
+                heard_s is not None and self._lost_s.get(node, -math.inf) > now_s() - heard_s
+            )
+            return "doesn't answer just now" if is_silent else ""
         if heard_s is None:
             return "hasn't been heard since this daemon was started"
         since = dt.datetime.fromtimestamp(wall_s() - heard_s)  # noqa: DTZ006 - people read it here

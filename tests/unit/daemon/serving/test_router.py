@@ -41,6 +41,7 @@ class Fleet:
     members: list[ServingNode]
     files: set[str] = field(default_factory=set[str])
     asked: int = 0
+    lost: list[str] = field(default_factory=list[str])
     _found: set[str] = field(default_factory=set[str])
 
     async def find_holders(self, artifact: ArtifactId) -> None:
@@ -48,6 +49,9 @@ class Fleet:
         self.asked += 1
         self._found = set(self.files)
         await asyncio.sleep(0)
+
+    def note_lost(self, node: NodeId) -> None:
+        self.lost.append(node)
 
     def nodes(
         self, _: ServedModel, in_flight: Mapping[NodeId, int], without: Collection[NodeId] = ()
@@ -204,3 +208,19 @@ async def test_leaving_an_answer_leaves_the_node_that_writes_it() -> None:
         await anext(answer.chunks)
         assert engines.running == [MODEL]
     assert engines.ended == ["cut"]
+
+
+class Dying(Named):
+    """Engines that die after their first token."""
+
+    async def _chunks(self) -> AsyncGenerator[bytes]:
+        yield self.name.encode()
+        raise EngineLostError("it died")
+
+
+async def test_a_node_that_loses_an_answer_is_noted_and_one_that_is_full_is_not() -> None:
+    fleet = Fleet([serving("two"), serving("six", 3), serving("own", 9)])
+    engines = {"two": Named("two", BusyError("full")), "six": Dying("six")}
+    with pytest.raises(EngineLostError):
+        await answered_by(router_of(fleet, **engines))
+    assert fleet.lost == ["six"]

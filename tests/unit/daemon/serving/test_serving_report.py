@@ -125,3 +125,17 @@ async def test_what_became_of_requests_is_counted(two: Two) -> None:
     totals = two.two.serving.report.totals
     assert totals.by_outcome() == {"answered": 1, "lost": 0, "refused": 1}
     assert totals.tokens == 5
+
+
+async def test_a_node_that_lost_an_answer_is_asked_again_once_it_is_heard(two: Two) -> None:
+    two.tell()
+    fleet = two.one.serving.fleet
+
+    def absence() -> str:
+        return next(each.absence for each in fleet.nodes(MODEL, {}) if each.node == two.other)
+
+    assert absence() == ""
+    fleet.note_lost(two.other)
+    assert absence() == "doesn't answer just now"
+    two.tell()
+    assert absence() == ""

@@ -49,6 +49,8 @@ class ErrorAnswer:
     """The field that is wrong."""
     code: str | None = None
     retry_after_s: int | None = None
+    hint: str = ""
+    """What to do, for clients of our own; others find it behind the message."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return OpenAI's error object."""
@@ -58,6 +60,8 @@ class ErrorAnswer:
             "param": self.param,
             "code": self.code,
         }
+        if self.hint:
+            inner["hint"] = self.hint
         return {"error": inner}
 
     def body(self) -> bytes:
@@ -95,6 +99,7 @@ def answer_of(error: JupiterError) -> ErrorAnswer:
         param="model" if error.code == "model-not-served" else None,
         code=_OPENAI_CODE.get(error.code, error.code.replace("-", "_")),
         retry_after_s=_retry_after_s(error),
+        hint=error.hint,
     )
 
 

@@ -11,6 +11,7 @@ from jupiterd.ctl.chat.command import chat
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.output.console import Console
+from jupiterd.ctl.serve.command import serve
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import StudentOnTrialError, UsageError
 
@@ -29,6 +30,7 @@ def command() -> None:
 
 
 command.add_command(chat)
+command.add_command(serve)
 
 
 @command.command("list")

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from aiohttp import web
 
+from jupiterd.cluster.serving.promotion_follow import PROMOTED
 from jupiterd.cluster.serving.request_error import refused
 from jupiterd.daemon.serving.endpoint_access import Gate
 from jupiterd.daemon.serving.endpoint_plan import (
@@ -24,6 +25,7 @@ from jupiterd.daemon.serving.endpoint_plan import (
 )
 from jupiterd.daemon.serving.endpoint_server import application_of, listening, served
 from jupiterd.daemon.serving.endpoints import Endpoint, Endpoints
+from jupiterd.daemon.serving.named_models import BASE
 from jupiterd.daemon.serving.request_records import RequestRecords
 from jupiterd.daemon.serving.served_names import AllNames, ListedNames
 from jupiterd.errors import InvalidSettingError, JupiterError
@@ -33,6 +35,8 @@ from jupiterd.protocol.local_query import refusal_fields
 log = logging.getLogger(__name__)
 
 MOST_PORT: Final = 65535
+MAY_COME: Final = (PROMOTED, BASE)
+"""Names that have a model sooner or later."""
 LINES: Final = "application/x-ndjson"
 
 
@@ -62,12 +66,20 @@ class OpensEndpoints:
         wanted = _wanted(await request.read())
         try:
             plan = await asyncio.to_thread(_plan, wanted)
+            self._check_names(plan)
             if wanted.get("dry_run") is True:
                 return _line_response(await self._tried(plan))
             async with self._endpoints.opened(plan) as endpoint:
                 return await self._followed(request, endpoint)
         except JupiterError as error:
             return _line_response({"error": refusal_fields(error)})
+
+    def _check_names(self, plan: EndpointPlan) -> None:
+        """Raise where a name means nothing; the model of one that may come later can be missing."""
+        names = ListedNames(self._endpoints.replica, plan.models)
+        for name in plan.models:
+            if name not in MAY_COME:
+                names.model(name)
 
     async def _tried(self, plan: EndpointPlan) -> Mapping[str, Any]:
         """See that the port is free and say which models there are, without serving any."""

@@ -22,6 +22,8 @@ class RequestRecord:
     is_chat: bool
     status: int
     """HTTP's; 499 where the client went away, and 502 within a stream that was cut."""
+    ended_at_s: float
+    """In s since 1970."""
     duration_s: float
     """From its arrival to the end."""
     first_s: float | None

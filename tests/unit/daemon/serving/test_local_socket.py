@@ -84,13 +84,13 @@ async def told(client: httpx.AsyncClient, **wanted: Any) -> Any:
 
 async def test_an_endpoint_lasts_as_long_as_whoever_asked_for_it_listens(tmp_path: Path):
     async with local(tmp_path) as (client, endpoints):
-        wanted = {"models": ["python/2", "nobody"], "port": 0, "pinned": True}
+        wanted = {"models": ["python/2", "base"], "port": 0, "pinned": True}
         async with client.stream("POST", SERVE, json=wanted) as response:
             lines = response.aiter_lines()
             opened = json.loads(await anext(lines))["endpoint"]
-            assert opened["models"] == ["python/2", "nobody"]
-            assert list(opened["missing"]) == ["nobody"]
-            assert endpoints.models == {"python/2", "nobody"}
+            assert opened["models"] == ["python/2", "base"]
+            assert list(opened["missing"]) == ["base"]
+            assert endpoints.models == {"python/2", "base"}
             assert endpoints.is_pinned
             async with httpx.AsyncClient() as outside:
                 body = {"model": "python/2", "prompt": "one"}
@@ -123,6 +123,7 @@ async def test_a_dry_run_opens_nothing(tmp_path: Path):
         ({"port": "x"}, "invalid-setting"),
         ({"cors": ["nowhere"]}, "invalid-setting"),
         ({"models": "promoted"}, "invalid-setting"),
+        ({"models": ["promoted", "nobody"]}, "model-not-served"),
     ],
 )
 async def test_what_can_not_be_opened_is_one_line_and_a_hint(

@@ -1,0 +1,1 @@
+"""`jupiterctl model serve`: models answer on a port, as OpenAI's API has it."""

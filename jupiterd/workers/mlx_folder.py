@@ -27,7 +27,7 @@ def loaded_model(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model
     from mlx_lm.utils import load_model
 
     try:
-        model, _ = load_model(folder, model_config=_with_older_rope_fields(read_config(folder)))
+        model, _ = load_model(folder, model_config=older_rope_fields(read_config(folder)))
     except ValueError as error:
         kind = UnknownModelError if "not supported" in str(error) else CorruptArtifactError
         raise kind(_reason(folder, error)) from error
@@ -41,7 +41,7 @@ def _reason(folder: Path, error: Exception) -> str:
     return f"no model can be read from {folder.name}: {message}"
 
 
-def _with_older_rope_fields(config: dict[str, Any]) -> dict[str, Any]:
+def older_rope_fields(config: dict[str, Any]) -> dict[str, Any]:
     """Return what mlx-lm looks for elsewhere than transformers writes it.
 
     Without it, it takes 10,000 for the rotary base of Llama, Mistral and Qwen2, and says nothing.

@@ -41,6 +41,8 @@ class StateDir:
         self.scratch = root / "scratch"
         self.graphs = root / "graphs"
         """What torch's compiler has made for this machine, for workers that come later."""
+        self.engines = root / "engines"
+        """Models as engines read them that answer requests, made where one is asked for."""
         self.runs = root / "runs"
         self.logs = root / "logs"
         self.curves = root / CURVES

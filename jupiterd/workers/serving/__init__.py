@@ -1,0 +1,1 @@
+"""What starts engines that answer, and what they need beside a model's folder."""

@@ -1,0 +1,56 @@
+"""Starts mlx-lm's own server: `python -m jupiterd.workers.serving.mlx_server --model FOLDER ...`.
+
+Owns what it needs told beside its arguments: what mlx-lm misreads in a folder, a queue for many
+connections at a time (else some of 32 are reset), and single precision on processors, where half
+precision takes two to five times as long. Doesn't know requests.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import wraps
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+from jupiterd.workers.mlx_folder import older_rope_fields, read_config
+
+WAITING_CONNECTIONS: Final = 512
+
+
+def main(arguments: list[str]) -> None:
+    """Answer until the process is ended."""
+    from mlx_lm import server
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", required=True)
+    folder = Path(parser.parse_known_args(arguments)[0].model)
+    ThreadingHTTPServer.request_queue_size = WAITING_CONNECTIONS
+    told: Any = server
+    told.load = loading(told.load, older_rope_fields(read_config(folder)))
+    server.main()
+
+
+def loading(load: Callable[..., Any], told: dict[str, Any]) -> Callable[..., Any]:
+    """Return mlx-lm's `load` with fields of config.json told again, and with quick weights."""
+
+    @wraps(load)
+    def loaded(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as mlx-lm's
+        found = load(*arguments, **options, model_config=dict(told))
+        _quicken(found[0])
+        return found
+
+    return loaded
+
+
+def _quicken(model: Any) -> None:  # noqa: ANN401 - mlx-lm's model
+    """Make the weights of a model on a processor single precision; no others."""
+    import mlx.core as mx
+
+    if mx.default_device().type == mx.DeviceType.cpu:
+        model.set_dtype(mx.float32)
+        mx.eval(model.parameters())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,249 @@
+"""A pool's engines are real child processes: llama.cpp's server, and mlx-lm's, with tiny models."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.serving.engine_choice import LLAMA, MLX
+from jupiterd.cluster.serving.served_model import ServedModel
+from jupiterd.cluster.values.hardware import Gpu, Hardware
+from jupiterd.daemon.serving.answering import Answer
+from jupiterd.daemon.serving.engine_pool import EnginePool, PoolOptions
+from jupiterd.daemon.serving.engines.engine_devices import EngineDevices
+from jupiterd.daemon.serving.engines.engine_process import EngineProcess
+from jupiterd.errors import (
+    BusyError,
+    EngineLostError,
+    MissingExtraError,
+    ModelNotServedError,
+    PromptTooLongError,
+    UsageError,
+)
+from jupiterd.processes.device_loans import DeviceLoans
+from jupiterd.processes.device_locks import device_locked
+from tests.support.serving.pools import chat, completion, heard, in_folder, open_pool
+from tests.support.serving.slow_models import CONTEXT, write_chatty
+
+pytest.importorskip("xllamacpp")
+pytestmark = [pytest.mark.net, pytest.mark.timeout(180)]
+
+CARD = Gpu("a card", "GPU-1", 1 << 34, "cuda")
+WITH_A_CARD = Hardware(
+    "Linux", "x86_64", "a processor", 2, 16 << 30, (CARD,), ("torch",), devices=("cuda:0",)
+)
+
+STOPS_S = 5.0
+"""A generation ends within a second (`tests/real`); a machine that tests is busy. To its end, the
+answer would take many times as long."""
+LOOK_S = 0.2
+
+ENGINES = [
+    LLAMA,
+    pytest.param(MLX, marks=[pytest.mark.mlx, pytest.mark.full]),
+]
+each_engine = pytest.mark.parametrize("engine", ENGINES)
+
+
+@pytest.fixture(scope="module")
+def chatty(tmp_path_factory: pytest.TempPathFactory) -> ServedModel:
+    return in_folder(write_chatty(tmp_path_factory.mktemp("models") / "chatty"))
+
+
+@each_engine
+async def test_an_engine_answers_in_all_forms(
+    engine: str, chatty: ServedModel, tmp_path: Path
+) -> None:
+    async with open_pool(tmp_path, PoolOptions(wanted=engine)) as pool:
+        streamed = await heard(pool, chatty, chat("the bread", max_tokens=12))
+        whole = await heard(pool, chatty, chat("the bread", max_tokens=12, is_streamed=False))
+        assert streamed.content_type == "text/event-stream"
+        assert whole.content_type == "application/json"
+        assert whole.text == streamed.text
+        assert streamed.tokens == whole.tokens == 12
+        assert whole.documents[0]["object"] == "chat.completion"
+        assert whole.documents[0]["choices"][0]["finish_reason"] == "length"
+
+        text = await heard(pool, chatty, completion("the bread", max_tokens=8))
+        assert text.documents[0]["choices"][0]["text"] == text.text
+        assert text.tokens == 8
+        usual = await heard(pool, chatty, completion("the bread"))
+        assert usual.tokens == 16
+
+        with pytest.raises(PromptTooLongError, match=rf"tokens, and the model's .* {CONTEXT:,}"):
+            await heard(pool, chatty, completion("of" * 2 * CONTEXT))
+        with pytest.raises(UsageError, match="can't repeat the prompt"):
+            await heard(pool, chatty, completion("the bread", echo=True))
+        assert pool.ready() == (chatty,)
+
+
+@each_engine
+async def test_a_generation_ends_with_its_client_and_an_engine_with_its_process(
+    engine: str, chatty: ServedModel, tmp_path: Path
+) -> None:
+    async with open_pool(tmp_path, PoolOptions(wanted=engine)) as pool:
+        async with pool.answering(chatty, chat("the bread", max_tokens=CONTEXT)) as answer:
+            await first_of(answer)
+        process = process_of(pool, chatty)
+        async with asyncio.timeout(STOPS_S):
+            while await computes(process):
+                pass
+        leaving = asyncio.ensure_future(
+            heard(pool, chatty, chat("the bread", is_streamed=False, max_tokens=CONTEXT))
+        )
+        async with asyncio.timeout(STOPS_S):
+            while not await computes(process):
+                pass
+        leaving.cancel()
+        async with asyncio.timeout(STOPS_S):
+            while await computes(process):
+                pass
+
+        async with pool.answering(chatty, chat("the bread", max_tokens=CONTEXT)) as answer:
+            await first_of(answer)
+            process.kill()
+            with pytest.raises(EngineLostError, match="it was killed by SIGKILL"):
+                await rest_of(answer)
+        after = await heard(pool, chatty, chat("the bread", max_tokens=3))
+        assert after.tokens == 3
+        assert process_of(pool, chatty) is not process
+
+
+@pytest.mark.full
+async def test_many_ask_at_a_time_and_each_is_answered(chatty: ServedModel, tmp_path: Path) -> None:
+    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA)) as pool:
+        requests = [chat(f"the bread {n}", max_tokens=4) for n in range(40)]
+        answers = await asyncio.gather(*(heard(pool, chatty, each) for each in requests))
+        assert [each.tokens for each in answers] == [4] * 40
+        assert len(pool.ready()) == 1
+
+
+async def test_a_model_without_template_completes_and_doesnt_chat(tmp_path: Path) -> None:
+    base = in_folder(write_chatty(tmp_path / "base", is_chat=False), "base")
+    async with open_pool(tmp_path) as pool:
+        assert (await heard(pool, base, completion("the bread", max_tokens=3))).tokens == 3
+        with pytest.raises(UsageError, match="base has no chat template") as raised:
+            await heard(pool, base, chat("hi"))
+        assert "/v1/completions" in raised.value.hint
+
+
+@pytest.mark.full
+async def test_an_idle_engine_is_unloaded_and_a_held_one_stays(
+    chatty: ServedModel, tmp_path: Path
+) -> None:
+    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA, idle_s=0.2)) as pool:
+        await pool.load(chatty)
+        process = process_of(pool, chatty)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await process.ended
+        await pool.unload(chatty)
+        assert (pool.ready(), pool.loading()) == ((), ())
+        await heard(pool, chatty, completion("the bread"))
+        async with asyncio.timeout(30.0):
+            while pool.ready():  # noqa: ASYNC110 - it is looked at
+                await asyncio.sleep(LOOK_S)
+
+
+@pytest.mark.full
+async def test_running_answers_end_on_an_engine_that_drains(
+    chatty: ServedModel, tmp_path: Path
+) -> None:
+    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA)) as pool:
+        async with pool.answering(chatty, chat("the bread", max_tokens=300)) as answer:
+            await first_of(answer)
+            old = process_of(pool, chatty)
+            pool.drain(chatty)
+            assert (await heard(pool, chatty, completion("the bread"))).tokens == 16
+            assert process_of(pool, chatty) is not old
+            assert b"[DONE]" in await rest_of(answer)
+        async with asyncio.timeout(30.0):
+            await old.ended
+
+
+async def test_a_model_that_no_engine_reads_is_told_with_each_reason(
+    chatty: ServedModel, tmp_path: Path
+) -> None:
+    folder = write_chatty(tmp_path / "broken")
+    (folder / "model.safetensors").write_bytes(b"nothing")
+    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA)) as pool:
+        with pytest.raises(Exception, match="can't be read"):
+            await heard(pool, in_folder(folder), chat("hi"))
+        missing = in_folder(tmp_path / "nowhere")
+        with pytest.raises(ModelNotServedError, match="nowhere"):
+            await heard(pool, missing, chat("hi"))
+        assert (await heard(pool, chatty, completion("the bread"))).tokens == 16
+
+
+async def test_an_engine_that_isnt_installed_is_named(chatty: ServedModel, tmp_path: Path) -> None:
+    async with open_pool(tmp_path, PoolOptions(wanted="vllm")) as pool:
+        with pytest.raises(MissingExtraError, match="vllm: it needs an NVIDIA GPU"):
+            await heard(pool, chatty, chat("hi"))
+
+
+async def test_a_training_on_the_same_gpu_goes_first(chatty: ServedModel, tmp_path: Path) -> None:
+    """llama.cpp computes on the processor here; what is tried is who has the GPU's lock."""
+    locks = tmp_path / "locks"
+    devices = EngineDevices(WITH_A_CARD, DeviceLoans(locks), folder=locks)
+    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA), devices) as pool:
+        async with device_locked("GPU-1", "a gang", locks):
+            with pytest.raises(BusyError, match="held by a gang") as raised:
+                await heard(pool, chatty, completion("the bread"))
+            assert raised.value.retry_after_s > 1.0
+        async with pool.answering(chatty, chat("the bread", max_tokens=CONTEXT)) as answer:
+            await first_of(answer)
+            async with device_locked("GPU-1", "a gang", locks):
+                with pytest.raises(EngineLostError, match="its GPU is wanted by a gang"):
+                    await rest_of(answer)
+
+
+@pytest.mark.full
+async def test_pinned_models_keep_a_training_from_their_gpu(
+    chatty: ServedModel, tmp_path: Path
+) -> None:
+    locks = tmp_path / "locks"
+    devices = EngineDevices(WITH_A_CARD, DeviceLoans(locks), is_pinned=lambda: True, folder=locks)
+    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA), devices) as pool:
+        await pool.load(chatty)
+        with pytest.raises(Exception, match="held by the model tiny"):
+            async with device_locked("GPU-1", "a gang", locks):
+                pass
+        await pool.unload(chatty)
+        async with device_locked("GPU-1", "a gang", locks) as descriptor:
+            assert descriptor is not None
+
+
+async def test_no_engine_outlives_its_keeper(chatty: ServedModel, tmp_path: Path) -> None:
+    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA)) as pool:
+        await pool.load(chatty)
+        process = process_of(pool, chatty)
+        os.kill(process.pid, signal.SIGKILL)
+        async with asyncio.timeout(10.0):
+            await process.ended
+            while await process.ports():
+                pass
+
+
+async def first_of(answer: Answer) -> bytes:
+    chunks: AsyncIterator[bytes] = answer.chunks
+    return await anext(chunks)
+
+
+async def rest_of(answer: Answer) -> bytes:
+    return b"".join([chunk async for chunk in answer.chunks])
+
+
+def process_of(pool: EnginePool, model: ServedModel) -> EngineProcess:
+    running = pool.running(model)
+    assert running is not None
+    return running.process
+
+
+async def computes(process: EngineProcess) -> bool:
+    """Say whether a process takes processor time."""
+    before_s = await process.processor_s()
+    await asyncio.sleep(LOOK_S)  # there is no event for it
+    return await process.processor_s() > before_s + 0.01

@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Final, Protocol
 
 from jupiterd.cluster.serving.promotion_follow import PROMOTED
+from jupiterd.daemon.serving.card.served_facts import ServedFacts
 from jupiterd.daemon.serving.endpoint_plan import EndpointPlan, checked_plan
 from jupiterd.daemon.serving.endpoints import Endpoints
 from jupiterd.errors import JupiterError
@@ -16,6 +17,7 @@ from jupiterd.ports import Address
 
 if TYPE_CHECKING:
     from jupiterd.daemon.app.answers_wiring import Serving
+    from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
     from jupiterd.daemon.ledger.replica import Replica
     from jupiterd.daemon.runtime.settings import Settings
 
@@ -30,6 +32,7 @@ class Served(Protocol):
 
     replica: "Replica"
     serving: "Serving"
+    artifact_cache: "ArtifactCache"
 
 
 def endpoints_of(node: Served) -> Endpoints:
@@ -38,7 +41,8 @@ def endpoints_of(node: Served) -> Endpoints:
     def changed() -> None:
         node.serving.follower.serve(is_wanted=PROMOTED in endpoints.models)
 
-    endpoints = Endpoints(node.replica, node.serving.router, changed)
+    cards = ServedFacts(node.replica, node.artifact_cache, node.serving.fleet.serving)
+    endpoints = Endpoints(node.replica, node.serving.router, changed, cards)
     return endpoints
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
+from jupiterd.daemon.serving.card.served_facts import TellsOfModels
 from jupiterd.daemon.serving.served_names import NamesModels
 from jupiterd.errors import ModelNotServedError, UsageError
 
@@ -15,9 +16,15 @@ from jupiterd.errors import ModelNotServedError, UsageError
 class ModelHandlers:
     """Handles the requests about the models of one endpoint."""
 
-    def __init__(self, names: NamesModels, began_s: int) -> None:
-        """Take what knows the names, and since when the endpoint is there, in s since 1970."""
-        self._names, self._began_s = names, began_s
+    def __init__(self, names: NamesModels, began_s: int, cards: TellsOfModels | None) -> None:
+        """Take what knows the names, since when the endpoint is there, and who tells of models.
+
+        Args:
+            names: of models.
+            began_s: in s since 1970.
+            cards: None: nothing is told of a model but its name.
+        """
+        self._names, self._began_s, self._cards = names, began_s, cards
 
     async def listed(self, _request: web.Request) -> web.Response:
         """List the models that can be asked."""
@@ -28,10 +35,11 @@ class ModelHandlers:
         """Show one model; raises ModelNotServedError."""
         name = request.match_info["name"]
         try:
-            self._names.model(name)
+            model = self._names.model(name)
         except UsageError as error:  # several ids begin so
             raise ModelNotServedError(error.message, error.hint) from error
-        return web.json_response(self._row(name))
+        told = {} if self._cards is None else {"jupiter": await self._cards.of(model)}
+        return web.json_response({**self._row(name), **told})
 
     async def health(self, _request: web.Request) -> web.Response:
         """Say that the endpoint is there."""

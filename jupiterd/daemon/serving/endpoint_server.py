@@ -15,6 +15,7 @@ from aiohttp import web
 from jupiterd.cluster.serving.access import AccessRules
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.serving.answering import AnswersRequests
+from jupiterd.daemon.serving.card.served_facts import TellsOfModels
 from jupiterd.daemon.serving.endpoint_access import Gate
 from jupiterd.daemon.serving.endpoint_answers import AnswerHandlers
 from jupiterd.daemon.serving.endpoint_models import ModelHandlers
@@ -40,10 +41,12 @@ def application_of(
     answers: AnswersRequests,
     line: WaitingLine,
     records: RequestRecords,
+    cards: TellsOfModels | None = None,
 ) -> web.Application:
     """Return what handles the requests of one endpoint."""
     app = web.Application(middlewares=[gate.let_in], client_max_size=MOST_BODY_BYTES)
-    asked, about = AnswerHandlers(names, answers, line, records), ModelHandlers(names, int(now_s()))
+    asked = AnswerHandlers(names, answers, line, records)
+    about = ModelHandlers(names, int(now_s()), cards)
     app.add_routes(
         [
             web.post("/v1/chat/completions", asked.chat),

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from jupiterd.daemon.serving.answering import AnswersRequests
+from jupiterd.daemon.serving.card.served_facts import TellsOfModels
 from jupiterd.daemon.serving.endpoint_plan import EndpointPlan
 from jupiterd.daemon.serving.request_records import RequestRecords
 from jupiterd.daemon.serving.served_names import KnowsState, ListedNames
@@ -38,7 +39,11 @@ class Endpoints:
     """Opens endpoints, and knows those that are open."""
 
     def __init__(
-        self, replica: KnowsState, answers: AnswersRequests, changed: Callable[[], None]
+        self,
+        replica: KnowsState,
+        answers: AnswersRequests,
+        changed: Callable[[], None],
+        cards: TellsOfModels | None = None,
     ) -> None:
         """Take what knows the models, who answers for them, and whom to tell of another endpoint.
 
@@ -46,7 +51,9 @@ class Endpoints:
             replica: the ledger.
             answers: a router, or an engine.
             changed: called after one was opened or has ended.
+            cards: tells of models; None: nothing is told but their names.
         """
+        self.cards = cards
         self.replica, self.answers, self._changed = replica, answers, changed
         self.line = WaitingLine()
         self._open: list[Endpoint] = []
@@ -79,7 +86,8 @@ class Endpoints:
         bound = await listening(plan.address)
         endpoint = Endpoint(plan, Address(plan.host, bound.getsockname()[1]))
         names = ListedNames(self.replica, plan.models)
-        app = application_of(gate_of(plan), names, self.answers, self.line, endpoint.records)
+        gate, records = gate_of(plan), endpoint.records
+        app = application_of(gate, names, self.answers, self.line, records, self.cards)
         async with served(app, bound):
             self._open.append(endpoint)
             self._changed()

@@ -44,7 +44,8 @@ async def serve_locally(bound: socket.socket, endpoints: Endpoints) -> None:
     """Serve until it is cancelled."""
     names = AllNames(endpoints.replica)
     gate, records = Gate(None), RequestRecords()
-    app = application_of(gate, names, endpoints.answers, endpoints.line, records)
+    line, cards = endpoints.line, endpoints.cards
+    app = application_of(gate, names, endpoints.answers, line, records, cards)
     app.router.add_post("/jupiter/serve", OpensEndpoints(endpoints).serve)
     async with served(app, bound.dup()):
         await asyncio.Event().wait()

@@ -6,6 +6,7 @@ Owns putting both together. Names are given; there is no cluster.
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 
@@ -20,6 +21,13 @@ from jupiterd.ports import Address
 from tests.support.serving.word_engine import WordEngine
 
 MODELS = ("promoted", "python/2")
+
+
+class GivenCards:
+    """What is told of models, by their names."""
+
+    async def of(self, model: ServedModel) -> dict[str, Any]:
+        return {"name": model.name, "chat": True, "context_tokens": 256}
 
 
 class GivenNames:
@@ -56,7 +64,8 @@ async def open_endpoint(
     records = RequestRecords()
     async with WordEngine().open() as engine:
         bound = await listening(plan.address)
-        app = application_of(gate_of(plan), GivenNames(), engine, line or WaitingLine(), records)
+        gate, line = gate_of(plan), line or WaitingLine()
+        app = application_of(gate, GivenNames(), engine, line, records, GivenCards())
         url = f"http://{Address('127.0.0.1', bound.getsockname()[1])}"
         limits = httpx.Limits(max_connections=None)
         async with (

@@ -1,1 +1,1 @@
-"""What clients are told of a model beside its name: the card on the page, and what jupiterctl knows."""
+"""What clients are told of a model beside its name: the card on the page, for one."""

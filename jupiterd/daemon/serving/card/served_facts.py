@@ -42,6 +42,14 @@ class ReadsFiles(Protocol):
         ...
 
 
+class TellsOfModels(Protocol):
+    """Says what clients are told; `ServedFacts` is it."""
+
+    async def of(self, model: ServedModel) -> Mapping[str, Any]:
+        """Return all that is known; fields of which nothing is known are left out."""
+        ...
+
+
 class ServedFacts:
     """Tells what is known of models."""
 

@@ -178,6 +178,7 @@ async def test_models_are_listed_and_shown():
         listed = (await here.client.get("/v1/models")).json()
         assert [each["id"] for each in listed["data"]] == ["promoted", "python/2"]
         shown = (await here.client.get("/v1/models/python/2")).json()
+        assert shown.pop("jupiter")["name"] == "python/2"
         assert (shown["id"], shown["object"]) == ("python/2", "model")
         assert (await here.client.get("/v1/models/none")).status_code == 404
         assert (await here.client.get("/health")).json()["status"] == "ok"

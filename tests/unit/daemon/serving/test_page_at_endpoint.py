@@ -26,7 +26,7 @@ async def test_a_message_is_answered_and_a_token_asked_for(tmp_path: Path):
             assert all("401" in each for each in refused)
             await tab.write(TOKEN)
             await tab.press("Enter")
-            await tab.until("document.querySelector('.card')")
+            await tab.until("document.querySelector('.card')?.innerText.includes('256 tokens')")
             await tab.value("document.querySelector('#prompt').focus()")
             await tab.write("one two three")
             await tab.press("Enter")

@@ -7,9 +7,10 @@ test looks for.
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
-from tests.support.tui.screen import BLANK, Screen
+from tests.support.tui.screen import BLANK, Screen, Written
 from tests.support.tui.terminal import Terminal, in_terminal
 
 WITH_KEYS_OF_ITS_TERMINAL = (
@@ -20,6 +21,13 @@ WITH_KEYS_OF_ITS_TERMINAL = (
 
 class LineScreen(Screen):
     """A grid that scrolls, with what line editing and columns need beside writing."""
+
+    def styled_rows(self) -> list[list[tuple[str, str]]]:
+        """Return each row as pieces of text with their styles."""
+        return [
+            [("".join(char for char, _ in cells), style) for style, cells in groupby(row, _style)]
+            for row in self._grid
+        ]
 
     def _take(self, piece) -> None:
         if piece["control"] == "\n" and self._y == self._lines - 1:
@@ -42,6 +50,10 @@ class LineScreen(Screen):
                     self._grid[row] = [BLANK] * self._columns
             case _:
                 super()._obey(final, parameters)
+
+
+def _style(cell: Written) -> str:
+    return cell[1]
 
 
 @contextmanager

@@ -80,15 +80,15 @@ READING = {
     "check sync", "launch run", "launch list", "launch logs", "launch stop",
     "domain lint", "domain list", "domain new", "domain schema",
     "cycle explain", "cycle list", "cycle plan", "cycle report", "cycle status", "cycle watch",
-    "gate run", "model chat", "model export", "model list", "model show", "train status",
-    "train watch",
+    "gate run", "model chat", "model export", "model list", "model serve", "model show",
+    "train status", "train watch",
     "data audit", "data export", "data list", "data samples", "data why", "monitor", "events",
     "logs", "doctor", "completion", "version",
 }  # fmt: skip
 """Commands that change nothing in the cluster: some write a file of yours, or run your script."""
 
 
-SCRIPTS = {"launch run", "launch stop"}
+SCRIPTS = {"launch run", "launch stop", "model serve"}
 """Of those, what starts or ends something: it can be tried without as well."""
 
 

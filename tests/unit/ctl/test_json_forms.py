@@ -46,6 +46,7 @@ SCHEMA = {"schema": "jupiter/v1"}
 WITHOUT_JSON = {
     "launch run": "what it prints is the script's",
     "launch logs": "what it prints is the script's",
+    "model serve": "it prints a line for each request until it is stopped",
     "completion": "it prints a program for a shell",
     "domain schema": "it prints a JSON Schema, whose form isn't ours",
 }

@@ -1,4 +1,4 @@
-"""What fills a screen of its own: a machine, a sample's provenance, the reason of a verdict.
+"""What fills a screen of its own: a machine, a sample's provenance, a verdict with its answers.
 
 Pure. Owns how the lines stand on the screen. A machine's are those of `jupiterctl node show`, a
 sample's those of `jupiterctl data why`, and a verdict's the sentences that the gate has for it.
@@ -10,6 +10,7 @@ from jupiter_tui.model.scene import Scene
 from jupiter_tui.model.view import WatchedDocument
 from jupiterd.cluster.text.node_page import page
 from jupiterd.cycle.data.provenance_lines import why_lines
+from jupiterd.cycle.rounds.answer_lines import LineKind, answer_lines
 from jupiterd.formats import printable
 
 HEADS = ("LAST TEN MINUTES", "LINK ", "log")
@@ -17,6 +18,16 @@ HEADS = ("LAST TEN MINUTES", "LINK ", "log")
 
 FURTHER = "  "
 """Before what doesn't fit into a sentence's first line."""
+
+PROMPTS_SHOWN = 5
+
+ANSWER_TONES = {
+    LineKind.TITLE: Tone.FAINT,
+    LineKind.PROMPT: Tone.NOTE,
+    LineKind.HEAD: Tone.STRONG,
+    LineKind.ANSWER: Tone.NORMAL,
+    LineKind.NOTE: Tone.WARN,
+}
 
 
 def machine(scene: Scene, width: int, noun: str) -> Lines:
@@ -57,6 +68,16 @@ def explained(scene: Scene, width: int, noun: str) -> Lines:
     sentences = [printable(str(each)) for each in verdict.get("explained") or ()]
     parts = [part for sentence in sentences for part in wrapped(sentence, width, FURTHER)]
     return tuple(line(part, tone if at == 0 else Tone.NORMAL) for at, part in enumerate(parts))
+
+
+def answered(scene: Scene, width: int, noun: str) -> Lines:
+    """Return what the compared models wrote to the same prompts; nothing where nobody knows it."""
+    verdict = scene.view.watched(noun).document.get("verdict") or {}
+    answers = verdict.get("answers")
+    if not answers:
+        return ()
+    lines = answer_lines(answers, width, PROMPTS_SHOWN)
+    return tuple(line(each.text, ANSWER_TONES[each.kind]) for each in lines)
 
 
 def _missing(watched: WatchedDocument) -> Lines:

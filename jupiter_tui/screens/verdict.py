@@ -1,4 +1,4 @@
-"""Why a verdict was what it was."""
+"""Why a verdict was what it was, and what the compared models wrote to the same prompts."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -6,7 +6,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from jupiter_tui.drawings.pages import explained
+from jupiter_tui.drawings.pages import answered, explained
 from jupiter_tui.drawings.primitives.lines import Lines
 from jupiter_tui.model.scene import Scene
 from jupiter_tui.model.source import Source
@@ -20,7 +20,7 @@ AGAIN_S = 60.0
 
 
 class VerdictScreen(DashboardScreen):
-    """The gate's sentences about one verdict."""
+    """The gate's sentences about one verdict, and answers that stand beside it."""
 
     PLACE = "cycles"
     KEYS: ClassVar[Sequence[Key]] = (BACK,)
@@ -37,8 +37,12 @@ class VerdictScreen(DashboardScreen):
         return (self._source,)
 
     def body(self) -> ComposeResult:
-        """Return the sentences."""
+        """Return the sentences, and below them the answers."""
         yield Panel("explained", self._drawn, title="Verdict")
+        yield Panel("answers", self._answers, title="Side by side")
+
+    def _answers(self, scene: Scene, width: int, _height: int) -> Lines:
+        return answered(scene, width, self._source.noun)
 
     def _drawn(self, scene: Scene, width: int, _height: int) -> Lines:
         return explained(scene, width, self._source.noun)

@@ -38,6 +38,9 @@ from jupiterd.ctl.waiting.training_views import (
 from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import plain, printable
 
+PROMPTS_SHOWN = 2
+"""Below an explanation; the report has all of them."""
+
 
 @click.group(cls=Group)
 def command() -> None:
@@ -78,8 +81,9 @@ def explain(invocation: Invocation, cycle: str | None, number: int | None) -> No
     """Say why a round's verdict was what it was, and what would have been needed.
 
     CYCLE is a domain, an id or the beginning of one, ROUND one of its rounds; a ROUND alone is one
-    of the newest cycle that has verdicts. Without either the last verdict is explained.
-    jupiterctl gate run computes it again.
+    of the newest cycle that has verdicts. Without either the last verdict is explained. Below it
+    stand two prompts of held-out text with what the compared models write, which decides nothing;
+    jupiterctl cycle report shows more. jupiterctl gate run computes the verdict again.
 
     \b
     Examples:
@@ -94,10 +98,23 @@ def explain(invocation: Invocation, cycle: str | None, number: int | None) -> No
     noun = "/".join(str(part) for part in ("verdict", cycle, number) if part is not None)
     found = ask_over_grpc(invocation.state_dir, noun)["verdict"]
     document = recorded_verdict(Path(found["folder"]))
-    Console.of(invocation).show(
-        {**document, "schema": SCHEMA},
-        lambda: [printable(line) for line in found.get("explained") or explained(document)],
+    console = Console.of(invocation)
+    answers = found.get("answers")
+    console.show(
+        {**document, "schema": SCHEMA, "answers": answers},
+        lambda: [
+            *(printable(line) for line in found.get("explained") or explained(document)),
+            *_answers_shown(answers, console.columns),
+        ],
     )
+
+
+def _answers_shown(answers: Mapping[str, Any] | None, columns: int) -> list[str]:
+    """Return a few answers of the compared models; nothing where an older daemon has none."""
+    from jupiterd.cycle.rounds.answer_lines import answer_lines
+
+    lines = [line.text for line in answer_lines(answers, columns, PROMPTS_SHOWN)] if answers else []
+    return ["", *lines] if lines else []
 
 
 @command.command()

@@ -55,6 +55,11 @@ class Console:
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
         return self.is_terminal and encoding == "utf8"
 
+    @property
+    def columns(self) -> int:
+        """Return how many columns the output may take; 80 where there is no terminal."""
+        return _terminal_columns()
+
     def show(
         self,
         document: Mapping[str, Any],

@@ -32,6 +32,7 @@ def report_page(report: Mapping[str, Any], chosen: Chosen | None) -> str:
         sections.loss(report),
         sections.phases(cycle),
         sections.verdicts(rounds),
+        sections.answers(rounds),
         sections.data(rounds),
         sections.samples(chosen),
         sections.completions(rounds),
@@ -68,6 +69,8 @@ pre { background: var(--panel); padding: .6rem .8rem; margin: .3rem 0; overflow-
   white-space: pre-wrap; overflow-wrap: anywhere; font: .82rem/1.45 ui-monospace, monospace; }
 pre mark { background: none; color: var(--a); }
 details { margin: .4rem 0; } summary { cursor: pointer; }
+.answers table { table-layout: fixed; width: 100%; min-width: 44rem; } .answers pre { margin: 0; }
+.answers tr > * { padding-right: .7rem; white-space: normal; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); gap: .8rem; }
 .PROMOTE { color: var(--good); } .REJECT { color: var(--bad); } .HOLD, .ABSTAIN {
   color: var(--warn); } .PROMOTE, .REJECT, .HOLD, .ABSTAIN { font-weight: 600; }

@@ -12,14 +12,17 @@ from jupiterd.ctl.report.chart import Interval, Series, interval_chart, line_cha
 from jupiterd.ctl.report.html import Html, element, folded, joined, section, table
 from jupiterd.ctl.report.samples import Chosen, ShownSample
 from jupiterd.cycle.gate.shown_reason import shown_reason
+from jupiterd.cycle.rounds.answer_lines import answering_models
 from jupiterd.cycle.rounds.explanation import explain
-from jupiterd.formats import duration
+from jupiterd.formats import counted, duration
 from jupiterd.ids import short
 
 Document = Mapping[str, Any]
 
 SAMPLE_CHARS = 1500
 NOT_KNOWN = "not known"
+ANSWERS_SHOWN = 5
+"""Prompts of the newest round that are shown; the others are folded."""
 
 
 def overview(report: Document) -> Html:
@@ -156,6 +159,51 @@ def _verdict(each: Document) -> Html:
     except (KeyError, TypeError, ValueError):  # a verdict of another version
         lines = ["The verdict was written by another version of Jupiter."]
     return folded(title, element("pre", "\n".join(lines)))
+
+
+def answers(rounds: Sequence[Document]) -> Html:
+    """Return what the compared models of each round wrote to the same prompts, the newest first."""
+    answered = [each for each in reversed(rounds) if each.get("answers")]
+    parts = [part for each in answered for part in _answered(each, is_newest=each is answered[0])]
+    about = element(
+        "p",
+        "The models of a round are given the same prompts, of held-out text that no verdict is "
+        "made of. Nothing is decided by these answers.",
+        class_="soft",
+    )
+    return section("Side by side", about, *(parts or [_NONE]))
+
+
+def _answered(each: Document, *, is_newest: bool) -> Iterator[Html]:
+    """Yield the newest round's first prompts and fold the rest, and all of an earlier round."""
+    found: Document = each["answers"]
+    title = f"Round {each['round']}"
+    if trouble := found.get("trouble"):
+        yield element("p", f"{title}: answers are missing: {trouble}", class_="soft")
+    rows: Sequence[Document] = found["rows"]
+    if not rows:
+        return
+    if not is_newest:
+        yield folded(title, _answer_table(found, rows))
+        return
+    yield joined([element("h3", title), _answer_table(found, rows[:ANSWERS_SHOWN])])
+    if rest := rows[ANSWERS_SHOWN:]:
+        yield folded(counted(len(rest), "further prompt"), _answer_table(found, rest))
+
+
+def _answer_table(found: Document, rows: Sequence[Document]) -> Html:
+    models = answering_models(found)
+    heads = ["prompt", *(f"{each.title} {short(each.model)}" for each in models)]
+    table_rows = [
+        [element("pre", row["prompt"]), *(_answer(row.get(each.role)) for each in models)]
+        for row in rows
+    ]
+    return element("div", table(heads, table_rows), class_="answers")
+
+
+def _answer(text: str | None) -> Html:
+    missing = text is None or not text.strip()
+    return element("span", "no answer", class_="soft") if missing else element("pre", text)
 
 
 def data(rounds: Sequence[Document]) -> Html:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jupiterd.cycle.base.work_item import PREVIOUS, Phase, WorkItem
 from jupiterd.cycle.data.split import DEV, GATE, VAULT
 from jupiterd.cycle.generation.promotion import main_generator
-from jupiterd.cycle.generation.round_answers import ANSWERS
+from jupiterd.cycle.generation.round_answers import ANSWERS, BASE, CANDIDATE, INCUMBENT
 from jupiterd.cycle.phases.collect import held_out
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.looks import is_shown_the_vault
@@ -77,10 +77,16 @@ def _scoring(
         **_contestants(view, domain),
     }
     if params["completions"]:
-        params["answers"] = view.cycle
+        params[ANSWERS] = {"cycle": view.cycle, "models": _answering(view)}
         inputs |= _answers_before(view)
     name = item_id(view.round, Phase.EVALUATE, number, view.candidate or "")
     return WorkItem(name, Phase.EVALUATE, "evaluate", params, inputs)
+
+
+def _answering(view: RoundView) -> dict[str, str]:
+    """Return whose answers stand beside the verdict, by their roles."""
+    found = {CANDIDATE: view.candidate, INCUMBENT: incumbent(view), BASE: view.base}
+    return {role: model for role, model in found.items() if model}
 
 
 def _answers_before(view: RoundView) -> dict[str, ArtifactId]:

@@ -6,14 +6,17 @@ how text is scored (`evaluate.score`, which has the other inputs and params), or
 written (`writing`).
 
 inputs: model, incumbent, base, holdout.N, previous_answers (of an earlier round; may be absent)
-params: answers (the cycle's id; absent: none are wanted), language, engine, device, purged
+params: answers (the cycle's id, and role -> artifact of its model; absent: none are wanted),
+language, engine, device, purged
 outputs: those of scoring, and answers (answers.json), where there are any
 summary: answers_trouble, where some couldn't be written
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from jupiterd.cycle.base.work_item import HALVINGS, PREVIOUS
 from jupiterd.cycle.data.purge import Purge
@@ -30,7 +33,7 @@ from jupiterd.cycle.generation.round_answers import (
 )
 from jupiterd.errors import CorruptArtifactError, EmptySourceError, ModelTooLargeError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.answers.writing import Asking, answered, reason_of
+from jupiterd.workers.answers.writing import AskedModel, Asking, answered, reason_of
 from jupiterd.workers.evaluate.score import scored
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.link import Task
@@ -71,17 +74,22 @@ def _asking(task: Task) -> Asking:
     """
     if task.params.get(HALVINGS):
         raise ModelTooLargeError("memory ran out in this piece of the evaluation before")
+    wanted: Mapping[str, Any] = task.params[ANSWERS]
     before = _before(task.inputs.get(f"{PREVIOUS}{ANSWERS}"))
     purge = Purge(map(str, task.params.get("purged", ())))
     prompts = chosen_prompts(
         purge.left(read_all(task.inputs_named("holdout"))),
         str(task.params.get("language", "")),
-        str(task.params[ANSWERS]),
+        str(wanted["cycle"]),
         () if before is None else before.prompts,
     )
     if not prompts:
         raise EmptySourceError("there is no development text that can be asked about")
-    models = {role: task.inputs[name] for role, name in _INPUTS.items() if name in task.inputs}
+    models = {
+        role: AskedModel(str(wanted["models"][role]), task.inputs[name])
+        for role, name in _INPUTS.items()
+        if role in wanted["models"]
+    }
     return Asking(models, prompts, before)
 
 

@@ -25,11 +25,19 @@ OnWritten = Callable[[int], None]
 
 
 @dataclass(frozen=True)
+class AskedModel:
+    """A model that answers."""
+
+    artifact: str
+    folder: Path
+
+
+@dataclass(frozen=True)
 class Asking:
     """What is asked of whom in one round."""
 
-    models: Mapping[str, Path]
-    """Role -> folder, which its artifact's id names; in the order in which they answer."""
+    models: Mapping[str, AskedModel]
+    """By their roles, in the order in which they answer."""
     prompts: tuple[AskedPrompt, ...]
     before: RoundAnswers | None = None
     """Of an earlier round."""
@@ -37,20 +45,20 @@ class Asking:
     @property
     def to_write(self) -> int:
         """Return how many answers nobody has written yet."""
-        return sum(len(self.open_for(folder)) for folder in self.folders)
+        return sum(len(self.open_for(model)) for model in self.different)
 
     @property
-    def folders(self) -> tuple[Path, ...]:
+    def different(self) -> tuple[AskedModel, ...]:
         """Return the different models: one may play two roles."""
         return tuple(dict.fromkeys(self.models.values()))
 
-    def known_of(self, folder: Path) -> Mapping[AskedPrompt, str]:
+    def known_of(self, model: AskedModel) -> Mapping[AskedPrompt, str]:
         """Return what a model has answered in an earlier round."""
-        return {} if self.before is None else self.before.of_model(folder.name)
+        return {} if self.before is None else self.before.of_model(model.artifact)
 
-    def open_for(self, folder: Path) -> list[AskedPrompt]:
+    def open_for(self, model: AskedModel) -> list[AskedPrompt]:
         """Return the prompts that a model hasn't answered yet."""
-        known = self.known_of(folder)
+        known = self.known_of(model)
         return [prompt for prompt in self.prompts if prompt not in known]
 
 
@@ -64,16 +72,16 @@ def answered(
     written: dict[str, tuple[str, ...]] = {}
     troubles: list[str] = []
     count = 0
-    for folder in asking.folders:
+    for model in asking.different:
         before = count
         try:
-            found = _of_model(asking, folder, params, lambda n, b=before: on_written(b + n))
-            written[folder.name] = tuple(found[prompt] for prompt in asking.prompts)
+            found = _of_model(asking, model, params, lambda n, b=before: on_written(b + n))
+            written[model.artifact] = tuple(found[prompt] for prompt in asking.prompts)
         except Exception as error:  # noqa: BLE001 - another model may still answer
-            roles = " and ".join(role for role, each in asking.models.items() if each == folder)
+            roles = " and ".join(role for role, each in asking.models.items() if each == model)
             troubles.append(f"{roles}: {reason_of(error)}")
-        count += len(asking.open_for(folder))
-    models = {role: folder.name for role, folder in asking.models.items()}
+        count += len(asking.open_for(model))
+    models = {role: model.artifact for role, model in asking.models.items()}
     return RoundAnswers(models, asking.prompts, written), "; ".join(troubles)
 
 
@@ -85,14 +93,14 @@ def reason_of(error: Exception) -> str:
 
 
 def _of_model(
-    asking: Asking, folder: Path, params: Mapping[str, Any], on_written: OnWritten
+    asking: Asking, model: AskedModel, params: Mapping[str, Any], on_written: OnWritten
 ) -> Mapping[AskedPrompt, str]:
     """Return a model's answer to each prompt; it is opened only where one isn't known."""
-    known, new = asking.known_of(folder), asking.open_for(folder)
+    known, new = asking.known_of(model), asking.open_for(model)
     if not new:
         return known
     means = {name: params[name] for name in ("engine", "device") if name in params}
-    engine = engine_of_folder(folder, {**means, "wanted_engine": AUTO})
+    engine = engine_of_folder(model.folder, {**means, "wanted_engine": AUTO})
     return {**known, **_written(engine, new, on_written)}
 
 

@@ -40,7 +40,7 @@ for folder in sys.argv[1:]:
 
 
 async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -> None:
-    domain = write_domain(tmp_path, steps=60, proxies="auto")
+    domain = write_domain(tmp_path, steps=60, proxies="auto", dev=0.2)
     async with three_daemons(tmp_path) as cluster:
         await cluster.meet()
         done = cluster.ctl(
@@ -57,6 +57,7 @@ async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -
         _is_in_two_copies(cluster)
         _goes_on_with_the_trunk(cluster)
         _comes_to_the_same_verdicts_everywhere(cluster)
+        _has_answers_to_the_same_prompts_beside_each_verdict(cluster)
         _shows_how_text_teaches(cluster)
         _can_be_taken_elsewhere(cluster, tmp_path)
         assert _load_in_transformers(model.removeprefix("model: "), str(tmp_path / "taken"))
@@ -106,6 +107,25 @@ def _comes_to_the_same_verdicts_everywhere(cluster: Cluster) -> None:
         assert found["numbers"]["cloze"]["items"] > 0
         explained = cluster.ctl("cycle", "explain", str(found["round"]), daemon=daemon)
         assert explained.stdout.startswith(f"Round {found['round']}: {found['verdict']}. ")
+        assert "What the models write to the same held-out text" in explained.stdout
+
+
+def _has_answers_to_the_same_prompts_beside_each_verdict(cluster: Cluster) -> None:
+    first, second = (
+        json.loads(cluster.ctl("cycle", "explain", number, "-o", "json").stdout)
+        for number in ("1", "2")
+    )
+    for told in (first, second):
+        answers = told["answers"]
+        assert answers["trouble"] is None
+        assert answers["models"]["candidate"] == told["given"]["candidate"]
+        assert answers["models"]["incumbent"] == (told["given"]["incumbent"] or None)
+        assert any(row["candidate"] for row in answers["rows"])
+    prompts = [[row["prompt"] for row in each["answers"]["rows"]] for each in (first, second)]
+    assert prompts[0] == prompts[1]
+    if second["given"]["incumbent"] == first["given"]["candidate"]:
+        kept = [row["incumbent"] for row in second["answers"]["rows"]]
+        assert kept == [row["candidate"] for row in first["answers"]["rows"]]
 
 
 def _can_be_taken_elsewhere(cluster: Cluster, folder: Path) -> None:
@@ -120,7 +140,9 @@ def _can_be_taken_elsewhere(cluster: Cluster, folder: Path) -> None:
     assert f"{listed[0]['val_bpb']:.4f} bits per byte" in card
     reported = cluster.ctl("cycle", "report", "--to", str(folder / "r.html"), daemon=cluster[1])
     assert reported.returncode == 0, reported.stderr
-    assert (folder / "r.html").read_text().count("<svg") >= 2
+    page = (folder / "r.html").read_text()
+    assert page.count("<svg") >= 2
+    assert "<table" in page.split("Side by side")[1].split("</section>")[0]
     tables = {(daemon.state_dir / "cycles.tsv").read_text() for daemon in cluster.daemons}
     assert len(tables) == 1
     rows = [line.split("\t") for line in tables.pop().splitlines()[1:]]

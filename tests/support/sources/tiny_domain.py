@@ -47,7 +47,7 @@ data_sources:
 {more}generation:
   templates: [{{kind: complete_function, samples: {samples}}}]
   max_tokens: 16
-holdout: {{fraction: 0.4, salt: tiny, dev: 0.0, vault: 0.0, min_documents: 10, min_clusters: 5}}
+holdout: {{fraction: 0.4, salt: tiny, dev: {dev}, vault: 0.0, min_documents: 10, min_clusters: 5}}
 evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}
 gate: {{proxies: {proxies}}}
 training: {{steps: {steps}, vocab_size: 512, seq_len: 64, batch_sequences: 4}}
@@ -62,12 +62,13 @@ def write_domain(
     more: str = "",
     proxies: str = "off",
     samples: int = 240,
+    dev: float = 0.0,
 ) -> Path:
     """Write the files and the domain below `folder`; return the domain file.
 
     The packages go to the sources in turn, each of which is a folder of that name; `more` is a line
     of the domain file. Small students, which `proxies: auto` trains, take some seconds more. So
-    many samples are asked for where anybody writes.
+    many samples are asked for where anybody writes. `dev`: development text, of the holdout.
     """
     chance = random.Random(20)
     for cluster in range(CLUSTERS):
@@ -79,7 +80,7 @@ def write_domain(
     domain = folder / "tiny.yaml"
     listed = "\n".join(_SOURCE.format(path=folder / source) for source in sources)
     values = {"sources": listed, "steps": steps, "more": more, "proxies": proxies}
-    domain.write_text(_DOMAIN.format(**values, samples=samples))
+    domain.write_text(_DOMAIN.format(**values, samples=samples, dev=dev))
     return domain
 
 

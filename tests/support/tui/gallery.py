@@ -171,6 +171,26 @@ VERDICT = {
             ),
             "  G2 wasn't asked: G1 was not sure.",
         ],
+        "answers": {
+            "trouble": None,
+            "models": {"base": "ef" * 32, "incumbent": "cd" * 32, "candidate": CANDIDATE},
+            "rows": [
+                {
+                    "prompt": "def heappush(heap, item):\n    ",
+                    "is_question": False,
+                    "base": "return heap\n    return heap\n    return heap",
+                    "incumbent": "heap.append(item)\n    heap.sort()",
+                    "candidate": "heap.append(item)\n    _siftdown(heap, 0, len(heap) - 1)",
+                },
+                {
+                    "prompt": "What does heappop return?",
+                    "is_question": True,
+                    "base": "",
+                    "incumbent": "The heap.",
+                    "candidate": "The smallest item\x1b[2J.",
+                },
+            ],
+        },
     }
 }
 EVENTS = {

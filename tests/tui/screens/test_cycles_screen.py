@@ -5,12 +5,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from jupiter_tui.drawings.cycles import cycles
-from jupiter_tui.drawings.pages import explained
+from jupiter_tui.drawings.pages import answered, explained
 from jupiter_tui.drawings.primitives.lines import Tone
 from jupiter_tui.drawings.primitives.listing import Choice
 from jupiter_tui.drawings.review import review
 from jupiter_tui.screens.cycles import CyclesScreen
 from jupiterd.client.watch import Link, LinkChanged, Snapshot
+from tests.support.tui import gallery
 from tests.support.tui.documents import RECORDED, scene
 from tests.support.tui.pictures import StillTui, until
 
@@ -89,6 +90,16 @@ def test_an_explanation_is_wrapped_and_begins_with_the_verdict_s_colour():
     assert len(lines) > 3
     assert max(map(len, _text(lines))) <= 40
     assert lines[0][0].tone is Tone.BAD
+
+
+def test_answers_stand_below_an_explanation_and_can_not_steer_the_terminal():
+    shown = gallery.VERDICT["verdict"] | {"explained": []}
+    lines = answered(_scene("verdict/x", {"verdict": shown}), 100, "verdict/x")
+    text = "\n".join(_text(lines))
+    assert "The smallest item?[2J." in text
+    assert "(no answer)" in text
+    assert max(map(len, _text(lines))) <= 100
+    assert answered(_scene("verdict/x", VERDICT), 100, "verdict/x") == ()  # an older daemon's
 
 
 def test_samples_of_a_review_can_not_steer_the_terminal():

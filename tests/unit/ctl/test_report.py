@@ -125,6 +125,50 @@ def test_a_phase_that_dropped_more_than_half_stands_above_the_phases(
     assert f"attention: round 2 {drop['told']}" in page
 
 
+def answers(number: int, count: int = 7, trouble: str | None = None):
+    rows = [
+        {"prompt": f"prompt {n} {HOSTILE}", "is_question": False, "base": f"old {n}",
+         "incumbent": f"old {n}", "candidate": f"new {n} of {number}" if n else None}
+        for n in range(count)
+    ]  # fmt: skip
+    models = {"base": "b" * 64, "incumbent": "b" * 64, "candidate": "c" * 64}
+    return {"trouble": trouble, "models": models, "rows": rows}
+
+
+def test_answers_stand_side_by_side_the_first_of_the_newest_round_unfolded(
+    daemon, ctl, folders, tmp_path
+):
+    daemon.documents["report"] = told(tmp_path, folders)
+    first, second = daemon.documents["report"]["report"]["rounds"]
+    first["answers"], second["answers"] = answers(1), answers(2, trouble=HOSTILE)
+    assert ctl("cycle", "report", "--to", str(tmp_path / "r.html")).exit_code == 0
+    page = (tmp_path / "r.html").read_text()
+    elements = parsed(page)
+    assert "script" not in elements.seen
+    shown = page[page.index("Side by side") :]
+    shown = shown[: shown.index("</section>")]
+    unfolded = re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
+    assert [f"new {n} of 2" in unfolded for n in range(1, 7)] == [True] * 4 + [False] * 2
+    assert "new 6 of 2" in shown
+    assert "2 further prompts" in shown
+    assert "of 1" not in unfolded
+    assert "new 6 of 1" in shown
+    assert "base and incumbent bbbbbbbb" in unfolded
+    assert unfolded.count("no answer") == 1
+    assert "Round 2: answers are missing: " in unfolded
+
+
+def test_rounds_of_earlier_versions_have_no_answers(daemon, ctl, folders, tmp_path):
+    daemon.documents["report"] = told(tmp_path, folders)
+    first, _ = daemon.documents["report"]["report"]["rounds"]
+    first["answers"] = answers(1, count=0)
+    assert ctl("cycle", "report", "--to", str(tmp_path / "r.html")).exit_code == 0
+    page = (tmp_path / "r.html").read_text()
+    parsed(page)
+    assert "Side by side" in page
+    assert "<table" not in page[page.index("Side by side") :].split("</section>")[0]
+
+
 def test_the_same_documents_make_the_same_page_again(daemon, ctl, folders, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     daemon.documents["report"] = told(tmp_path, folders)

@@ -21,6 +21,7 @@ from jupiterd.daemon.catalog.selected_run import shown_run
 from jupiterd.daemon.catalog.training_log import training_log
 from jupiterd.daemon.queries.cluster.model_documents import completions_of, data_of, verdict_of
 from jupiterd.daemon.queries.cluster.status_document import shown
+from jupiterd.daemon.queries.cycle.answers_of_round import answers_of_round
 from jupiterd.daemon.queries.cycle.curve_document import curve_of
 from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
 from jupiterd.daemon.queries.document_sources import DocumentSources
@@ -30,6 +31,9 @@ from jupiterd.ids import ArtifactId
 
 MAX_ROUNDS = 20
 """Number of newest rounds shown in full; older ones have rows alone."""
+
+MAX_ANSWERED = 5
+"""Number of newest rounds whose models' answers are shown: more of them fill a message."""
 
 MAX_WORK = 4
 """So many pieces of a round's generating are looked through for samples."""
@@ -59,7 +63,8 @@ async def report_document(
             "curve": await _curve(sources, curves, own, [int(row["round"]) for row in log]),
             "machines": {name: each.name for name, each in state.members.items()},
             "rounds": [
-                await _round(state, artifact_cache, cycle, model) for model in models[:MAX_ROUNDS]
+                await _round(state, artifact_cache, cycle, model, is_new=place < MAX_ANSWERED)
+                for place, model in enumerate(models[:MAX_ROUNDS])
             ][::-1],
             "samples": await _samples(artifact_cache, cycle),
         },
@@ -77,9 +82,18 @@ async def _curve(
 
 
 async def _round(
-    state: State, artifact_cache: ArtifactCache, cycle: CycleState, model: KnownModel
+    state: State,
+    artifact_cache: ArtifactCache,
+    cycle: CycleState,
+    model: KnownModel,
+    *,
+    is_new: bool,
 ) -> dict[str, Any]:
+    answers = None
+    if is_new:
+        answers = await answers_of_round(artifact_cache, cycle, model.round, model.artifact)
     return model.to_plain() | {
+        "answers": answers,
         "verdict_document": await verdict_of(artifact_cache, cycle, model),
         "completions": await completions_of(artifact_cache, cycle, model),
         "data": await data_of(state, artifact_cache, cycle, model.round),

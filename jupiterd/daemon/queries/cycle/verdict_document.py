@@ -21,6 +21,7 @@ from jupiterd.cycle.phases.view import item_id
 from jupiterd.cycle.rounds.explanation import explain
 from jupiterd.cycle.rounds.round_course import RoundCourse
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
+from jupiterd.daemon.queries.cycle.answers_of_round import answers_of_round
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, short
@@ -72,6 +73,9 @@ async def verdict_document(
             "candidate": judged.fact.candidate,
             "folder": str(recorded),
             "explained": explain(document, _course(judged)),
+            "answers": await answers_of_round(
+                artifact_cache, judged.cycle, judged.fact.round, judged.fact.candidate
+            ),
             "material": await _material(artifact_cache, recorded, given),
         },
     }

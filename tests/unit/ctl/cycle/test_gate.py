@@ -90,6 +90,38 @@ def test_a_verdict_that_an_earlier_version_wrote_is_explained_and_decided_again(
     golden("cycle_explain_v2.txt", ctl("cycle", "explain").out)
 
 
+ANSWERS = {
+    "trouble": None,
+    "models": {"base": "b" * 64, "incumbent": "a" * 64, "candidate": "c" * 64},
+    "rows": [
+        {"prompt": f"def f{n}(\x1b[2J", "is_question": False, "base": "x", "incumbent": "y",
+         "candidate": f"answer {n}"}
+        for n in range(3)
+    ],
+}  # fmt: skip
+
+
+def test_an_explanation_ends_with_what_the_models_write_in_columns(
+    daemon, ctl, tmp_path, monkeypatch
+):
+    known_to(daemon, judged(tmp_path / "verdict"))
+    before = ctl("cycle", "explain").out
+    daemon.documents["verdict"]["verdict"]["answers"] = ANSWERS
+    monkeypatch.setenv("COLUMNS", "100")
+    ran = ctl("cycle", "explain")
+    assert ran.out.startswith(before)
+    assert "> def f1(?[2J\nbase (bbbbbbbb)" in ran.out
+    assert "answer 1" in ran.out
+    assert "answer 2" not in ran.out
+    heads = [line for line in ran.out.splitlines() if line.startswith("base (")]
+    assert heads[0].split() == [
+        "base", "(bbbbbbbb)", "incumbent", "(aaaaaaaa)", "candidate", "(cccccccc)",
+    ]  # fmt: skip
+    monkeypatch.setenv("COLUMNS", "40")
+    assert "\nbase (bbbbbbbb)\nx\nincumbent (aaaaaaaa)\ny\n" in ctl("cycle", "explain").out
+    assert json.loads(ctl("cycle", "explain", "-o", "json").out)["answers"] == ANSWERS
+
+
 def test_the_daemon_says_where_the_scores_lie(daemon, ctl, tmp_path):
     folder = judged(tmp_path / "verdict")
     pieces = shutil.copytree(folder, tmp_path / "pieces")

@@ -56,9 +56,11 @@ def test_last_student_and_generator_are_scored_beside_the_candidate(domain: Doma
 def test_answers_that_an_earlier_round_has_are_shown_to_the_piece_that_asks(domain: Domain) -> None:
     step, _ = next_step(judged_view(domain), domain, SHAPE)
     assert isinstance(step, RunItems)
-    assert [item.params.get("answers") for item in step.items] == ["c" * 16, None]
+    wanted = {"cycle": "c" * 16, "models": {"candidate": artifact("model-2")}}
+    assert [item.params.get("answers") for item in step.items] == [wanted, None]
     assert not any("previous_answers" in item.inputs for item in step.items)  # an older build's
-    shown = judged_view(domain)
+    student = artifact("student")
+    shown = judged_view(domain, best_student=student, base=artifact("base"))
     for number, model in ((1, "model-1"), (1, "a-model"), (2, "model-2")):
         name = item_id(number, Phase.EVALUATE, 0, artifact(model))
         made = {"scores": artifact("s"), "answers": artifact(f"answers-{model}")}
@@ -66,6 +68,8 @@ def test_answers_that_an_earlier_round_has_are_shown_to_the_piece_that_asks(doma
     del shown.completed[name]  # type: ignore[attr-defined]
     step, _ = next_step(shown, domain, SHAPE)
     assert isinstance(step, RunItems)
+    models = {"candidate": artifact("model-2"), "incumbent": student, "base": artifact("base")}
+    assert step.items[0].params["answers"]["models"] == models
     before = [item.inputs.get("previous_answers") for item in step.items]
     assert before == [artifact("answers-model-1"), None]
 

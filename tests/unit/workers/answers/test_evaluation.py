@@ -30,7 +30,10 @@ PARAMS = {
     "max_cluster_documents": 30,
     "parts": ["gate", "dev"],
     "completions": 2,
-    "answers": "c" * 16,
+    "answers": {
+        "cycle": "c" * 16,
+        "models": {"candidate": "c" * 64, "incumbent": "a" * 64, "base": "a" * 64},
+    },
 }
 OLD, NEW = "a" * 64, "c" * 64
 
@@ -39,8 +42,8 @@ OLD, NEW = "a" * 64, "c" * 64
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return what the piece reads; the model to beat is the one that the cycle began with."""
     folder = tmp_path_factory.mktemp("inputs")
-    write_model(folder / NEW, "llama")
-    old = write_model(folder / OLD, "llama", num_hidden_layers=1)
+    write_model(folder / "new" / "files", "llama")
+    old = write_model(folder / "old" / "files", "llama", num_hidden_layers=1)
     shown = [real(function(n), cluster=f"m{n}") for n in range(6)]
     questions = [
         replace(
@@ -55,7 +58,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ]
     dev = [replace(each, split=DEV) for each in shown[:3]]
     return {
-        "model": folder / NEW,
+        "model": folder / "new" / "files",
         "incumbent": old,
         "base": old,
         "kept": write(folder / "kept", [real(function(99))]),
@@ -86,7 +89,7 @@ def test_the_models_answer_the_same_prompts_and_the_scores_stay_as_they_were(
     assert {len(each) for each in found.written.values()} == {5}
     assert any(found.written[NEW])
     assert found.written[NEW] != found.written[OLD]
-    without = done(tmp_path / "without", inputs, answers="")
+    without = done(tmp_path / "without", inputs, answers=None)
     assert without.outputs == {"scores": "scores"}
     assert end.counts["texts"] == without.counts["texts"] + 2 * 5
     files = [
@@ -116,7 +119,7 @@ def test_answers_of_an_earlier_round_are_kept_and_the_rest_is_written(
 def test_a_model_that_cant_answer_keeps_nobody_else_from_it(
     tmp_path: Path, inputs: dict[str, Path]
 ) -> None:
-    empty = tmp_path / ("e" * 64)
+    empty = tmp_path / "files"
     empty.mkdir()
     end = done(tmp_path, {**inputs, "model": empty})
     assert str(end.summary[TROUBLE]).startswith("candidate: ")

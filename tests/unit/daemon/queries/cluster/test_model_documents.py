@@ -119,6 +119,7 @@ async def test_a_report_names_rounds_folders_and_who_trained(tmp_path: Path) -> 
         }  # fmt: skip
     (row,) = told["rounds"]
     assert (row["id"], row["completions"][0]["text"]) == (model, "x): pass")
+    assert (row["answers"]["trouble"], row["answers"]["rows"]) == (None, [])
     assert told["cycle"]["id"] == CYCLE
     assert [each["round"] for each in told["log"]] == [1]
 

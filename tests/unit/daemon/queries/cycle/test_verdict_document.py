@@ -7,16 +7,33 @@ from typing import Any
 
 import pytest
 
-from jupiterd.cluster.facts.facts import CheckpointCommitted, RoundCommitted, VerdictReached
+from jupiterd.cluster.facts.facts import (
+    CheckpointCommitted,
+    RoundCommitted,
+    VerdictReached,
+    WorkCompleted,
+)
 from jupiterd.ctl.cycle.verdict_folder import decide_again
+from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.gate.case import Findings
 from jupiterd.cycle.gate.record import Material
+from jupiterd.cycle.generation.asked_prompts import AskedPrompt
+from jupiterd.cycle.generation.round_answers import (
+    ANSWERS,
+    ANSWERS_FILE,
+    CANDIDATE,
+    INCUMBENT,
+    TROUBLE,
+    RoundAnswers,
+)
+from jupiterd.cycle.phases.view import item_id
 from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.queries.cycle.answers_of_round import NOT_IN_REACH
 from jupiterd.daemon.queries.cycle.verdict_document import verdict_document
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, CycleId
 from jupiterd.workers.evaluate.gate_verdict import write_verdict
-from jupiterd.workers.evaluate.score_file import write_scores
+from jupiterd.workers.evaluate.score_file import write_scores, write_text
 from tests.support.cluster.building import CYCLE, started
 from tests.support.cycle.gate_material import documents
 from tests.support.daemon.two_nodes import found, serving
@@ -97,6 +114,46 @@ async def test_what_it_names_comes_to_the_same_verdict(tmp_path: Path) -> None:
         done = decide_again(Path(told["folder"]), material)
     assert done.is_same
     assert done.again["verdict"]["decision"] == "PROMOTE"
+
+
+NOTHING = {"models": {"base": None, "incumbent": None, "candidate": None}, "rows": []}
+
+
+async def _answered(node: Node, folder: Path, text: str, **summary: str) -> ArtifactId:
+    """Let it be known what the models of round 2 answered; return the artifact."""
+    write_text(folder / "answers" / ANSWERS_FILE, text)
+    artifact = node.artifact_cache.store.ingest(folder / "answers")
+    item, own = item_id(2, Phase.EVALUATE, 0, SECOND), node.identity.node_id
+    fact = WorkCompleted(
+        CYCLE, 2, Phase.EVALUATE, item, own, {ANSWERS: artifact}, {}, dict(summary)
+    )
+    await node.replica.append(2, [fact])
+    return artifact
+
+
+async def test_answers_stand_beside_the_verdict_of_their_round(tmp_path: Path) -> None:
+    models, asked_for = {CANDIDATE: SECOND, INCUMBENT: FIRST}, (AskedPrompt("d" * 64, "def f("),)
+    answers = RoundAnswers(models, asked_for, {SECOND: ("x):",)})
+    async with serving(tmp_path, "one") as one:
+        await judged(one, tmp_path / "made")
+        assert (await asked(one, "2"))["answers"] == {"trouble": None, **NOTHING}  # an older round
+        trouble = "incumbent: no model can be read"
+        artifact = await _answered(one, tmp_path, answers.to_json(), **{TROUBLE: trouble})
+        told = (await asked(one, "2"))["answers"]
+        assert told == {"trouble": trouble, **answers.to_plain()}
+        assert told["rows"][0][CANDIDATE] == "x):"
+        assert (await asked(one, "1"))["answers"]["rows"] == []
+        one.artifact_cache.store.remove(artifact)
+        assert (await asked(one, "2"))["answers"] == {"trouble": NOT_IN_REACH, **NOTHING}
+
+
+async def test_a_damaged_file_of_answers_leaves_the_verdict_as_it_is(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await judged(one, tmp_path / "made")
+        await _answered(one, tmp_path, '{"models": 3}')
+        told = await asked(one, "2")
+        assert (told["verdict"], told["answers"]["rows"]) == ("PROMOTE", [])
+        assert told["answers"]["trouble"] is not None
 
 
 async def test_where_the_scores_have_gone_the_verdict_s_own_copy_is_named(tmp_path: Path) -> None:

@@ -106,12 +106,15 @@ def step(now: Following, at_s: float, wanted: ArtifactId | None, engines: Engine
     Args:
         now: where it stood.
         at_s: the time, on a clock that only grows.
-        wanted: the model that `promoted` means by now; None: none was ever promoted.
+        wanted: the model that `promoted` means by now; None: none does, or none does any more.
         engines: what has become of those that were asked for.
     """
     deeds: list[Deed] = []
     after = _noted_failures(now, at_s, engines, deeds)
-    after = _aimed(after, at_s, wanted, engines, deeds)
+    if wanted is None:
+        after = _withdrawn(after, deeds)
+    else:
+        after = _aimed(after, at_s, wanted, engines, deeds)
     after = _switched(after, engines, deeds)
     return _let_go(after, engines, deeds), tuple(deeds)
 
@@ -135,13 +138,13 @@ def _noted_failures(now: Following, at_s: float, engines: Engines, deeds: list[D
 
 
 def _aimed(
-    now: Following, at_s: float, wanted: ArtifactId | None, engines: Engines, deeds: list[Deed]
+    now: Following, at_s: float, wanted: ArtifactId, engines: Engines, deeds: list[Deed]
 ) -> Following:
     """See that the wanted model is the one that serves, or is loaded.
 
     While that can't be, the one before it is what is wanted: it is loaded again if its engine died.
     """
-    is_possible = wanted is not None and (wanted in engines.ready or _may_try(now, at_s, wanted))
+    is_possible = wanted in engines.ready or _may_try(now, at_s, wanted)
     aim = wanted if is_possible else now.serving
     if aim is None or aim == now.loading:
         return now
@@ -153,6 +156,14 @@ def _aimed(
     if aim not in now.ending or aim not in engines.ready:  # else its last answers are being written
         deeds.append(Load(aim))
     return replace(after, loading=aim, ending=after.ending - {aim})
+
+
+def _withdrawn(now: Following, deeds: list[Deed]) -> Following:
+    """Let a model that was rolled back, without another in its place, end its answers."""
+    after = _without_loading(now, deeds)
+    if after.serving is None:
+        return after
+    return replace(after, serving=None, ending=after.ending | {after.serving})
 
 
 def _may_try(now: Following, at_s: float, model: ArtifactId) -> bool:

@@ -103,7 +103,15 @@ def test_the_old_model_is_loaded_again_while_the_new_one_cannot_be() -> None:
 
 def test_where_nothing_was_ever_promoted_nothing_is_done() -> None:
     assert step(Following(), 0.0, None, Engines()) == (Following(), ())
-    assert step(ON_OLD, 0.0, None, Engines(ready={OLD})) == (ON_OLD, ())
+
+
+def test_a_model_that_was_rolled_back_without_another_takes_no_new_request() -> None:
+    both = Following(serving=OLD, loading=NEW)
+    after, deeds = step(both, 0.0, None, Engines(ready={OLD}, running={OLD: 1}))
+    assert (after, deeds) == (Following(ending=frozenset({OLD})), (Unload(NEW),))
+    assert step(after, 1.0, None, Engines(ready={OLD})) == (Following(), (Unload(OLD),))
+    again, deeds = step(after, 1.0, OLD, Engines(ready={OLD}, running={OLD: 1}))
+    assert (again, deeds_of(deeds)) == (ON_OLD, [])
 
 
 def test_who_serves_the_name_no_more_gives_everything_up() -> None:
@@ -132,7 +140,9 @@ class World:
         self.now, deeds = step(self.now, self.at_s, self.wanted, engines)
         for deed in deeds:
             self._do(deed)
-        if served_before in self.ready:  # what could answer isn't given up without another
+        if (
+            served_before in self.ready and self.wanted is not None
+        ):  # what could answer isn't given up without another
             assert self.now.serving in self.ready
         assert self.now.held == self.ready | set(self.loading) | (self.now.held - self.ready)
         assert self.ready | set(self.loading) <= self.now.held
@@ -172,10 +182,12 @@ class World:
 
 
 MODELS = st.sampled_from([OLD, NEW, NEWER])
+ROLLED_BACK = st.just("roll back"), st.none()
 EVENTS = st.lists(
     st.one_of(
         st.tuples(st.just("promote"), MODELS),
         st.tuples(st.just("ask"), st.none()),
+        st.tuples(*ROLLED_BACK),
         st.tuples(st.just("end"), st.integers(0, 5)),
         st.tuples(st.just("pass"), st.tuples(st.floats(0.1, 30.0), st.booleans())),
         st.tuples(st.just("kill"), MODELS),
@@ -188,6 +200,8 @@ def happen(world: World, name: str, what: object) -> None:
     match name, what:
         case "promote", str():
             world.wanted = ArtifactId(what)
+        case "roll back", _:
+            world.wanted = None
         case "ask", _:
             world.ask()
         case "end", int() if world.answers:
@@ -226,7 +240,7 @@ def test_a_request_always_finds_a_model_once_one_was_ready_and_no_engine_dies(
     world = World()
     was_ready = False
     for name, what in events:
-        if name != "kill":
+        if name not in {"kill", "roll back"}:
             happen(world, name, what)
             world.look()
         was_ready = was_ready or bool(world.ready)

@@ -4,28 +4,27 @@ Owns which part is given what. Doesn't know what any of them does.
 """
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from jupiterd.cluster.serving.answer_request import AnswerRequest
-from jupiterd.cluster.serving.served_model import ServedModel
+from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.commands.cluster_file_policy import ClusterFilePolicy
 from jupiterd.daemon.executor.order_executor import OrderExecutor
+from jupiterd.daemon.executor.worker_runner import WorkerRunner
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peers
-from jupiterd.daemon.serving.answering import Answer
+from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.daemon.serving.endpoints import Endpoints
-from jupiterd.daemon.serving.local_engines import AnswerCounts, HoldsEngines, LocalEngines
+from jupiterd.daemon.serving.engines_on_demand import EndsEngines, EnginesOnDemand
+from jupiterd.daemon.serving.local_engines import AnswerCounts, LocalEngines
 from jupiterd.daemon.serving.promotion_follower import PromotionFollower
 from jupiterd.daemon.serving.remote_engine import RemoteEngine
 from jupiterd.daemon.serving.router import Router
 from jupiterd.daemon.serving.serving_fleet import ServingFleet
 from jupiterd.daemon.serving.serving_report import ServingReport
 from jupiterd.daemon.view.local_view import LocalView
-from jupiterd.errors import MissingExtraError
 from jupiterd.net.identity import Identity
+from jupiterd.processes.device_loans import DeviceLoans
 
 
 class AnsweringNode(Protocol):
@@ -40,13 +39,16 @@ class AnsweringNode(Protocol):
     file_policy: ClusterFilePolicy
     group: asyncio.TaskGroup
     endpoints: Endpoints
+    state_dir: StateDir
+    hardware: Hardware
+    worker_runner: WorkerRunner
 
 
 class Serving:
     """What answers models on one node, and on others for it."""
 
-    def __init__(self, node: AnsweringNode, engines: HoldsEngines | None = None) -> None:
-        held = engines or NoEngines()
+    def __init__(self, node: AnsweringNode) -> None:
+        held = self.engines = EnginesOnDemand(lambda: pool_of(node))
         cache = node.artifact_cache
         counts = AnswerCounts()
         self.follower = PromotionFollower(
@@ -70,27 +72,11 @@ class Serving:
         )
 
 
-class NoEngines:
-    """Stands where nothing is installed that could load a model."""
+def pool_of(node: AnsweringNode) -> EndsEngines:
+    """Return the pool of this machine's engines."""
+    from jupiterd.daemon.serving.engine_pool import EnginePool  # takes 16 MB, idle or not
+    from jupiterd.daemon.serving.engines.engine_devices import EngineDevices
 
-    def answering(
-        self, model: ServedModel, request: AnswerRequest
-    ) -> AbstractAsyncContextManager[Answer]:
-        """Refuse with MissingExtraError."""
-        del request
-        raise MissingExtraError(f"no engine is installed that could load {model.name}")
-
-    async def load(self, model: ServedModel) -> None:
-        """Refuse with MissingExtraError."""
-        raise MissingExtraError(f"no engine is installed that could load {model.name}")
-
-    async def unload(self, model: ServedModel) -> None:
-        """Do nothing: nothing is loaded."""
-
-    def ready(self) -> Sequence[ServedModel]:
-        """Return nothing."""
-        return ()
-
-    def loading(self) -> Sequence[ServedModel]:
-        """Return nothing."""
-        return ()
+    devices = EngineDevices(node.hardware, DeviceLoans(), lambda: node.endpoints.is_pinned)
+    store, threads = node.artifact_cache.store, node.worker_runner.thread_shares
+    return EnginePool(node.state_dir, store, devices, threads, node.group)

@@ -61,6 +61,7 @@ class Node(Parts):
         await self.stopping.leave(
             self.settings.name, self.order_executor, self.replica, self.heartbeats
         )
+        await self.serving.engines.close()
         await discovery.close()
 
     async def close(self) -> None:

@@ -151,7 +151,8 @@ class WorkerRunner:
         self._machine = machine
         self._compile_times = CompileTimes(state_dir.compile_times, machine.versions)
         self._devices = DeviceAllocation(machine, settings.name)
-        self._thread_shares = ThreadShares()
+        self.thread_shares = ThreadShares()
+        """Of this machine's cores, for all that computes here beside ranks."""
         self._own = {
             "threads": settings.threads,
             "node_name": settings.name,
@@ -357,7 +358,7 @@ class WorkerRunner:
         if params.get("threads") or not computes(task, params, self._machine):
             yield Seat(can_change=False)
             return
-        with self._thread_shares.seat(can_change=task not in RANKS) as seat:
+        with self.thread_shares.seat(can_change=task not in RANKS) as seat:
             yield seat
 
     def _warm(self, task: str, params: Mapping[str, Any]) -> Spawn:

@@ -60,6 +60,9 @@ class WrittenEngines:
         self.held.pop(model, None)
         await asyncio.sleep(0)
 
+    async def close(self) -> None:
+        self.held.clear()
+
     def ready(self) -> Sequence[ServedModel]:
         return [model for model, is_ready in self.held.items() if is_ready]
 

@@ -42,7 +42,7 @@ async def held_by(
 
 
 def main() -> None:
-    answers_wiring.NoEngines = lambda: WrittenEngines(token_s=TOKEN_S)  # type: ignore[misc]
+    answers_wiring.pool_of = lambda _: WrittenEngines(token_s=TOKEN_S)  # type: ignore[assignment]
     named_models.models_of = lambda _: [MODEL]  # type: ignore[assignment]
     ArtifactCache.ensure, ArtifactCache.held_by = bring, held_by  # type: ignore[method-assign]
     sys.argv[0] = "jupiterd"

@@ -22,6 +22,7 @@ jupiterd()
 """
 
 NEEDLESS: Final = (
+    "aiohttp",
     "httpx",
     "jupiterd.cycle.domain.domain",
     "jupiterd.cycle.gate.verdict",
@@ -35,6 +36,7 @@ NEEDLESS: Final = (
     "jupiterd.daemon.gangs.gang_supervisor",
     "jupiterd.daemon.queries.cycle.cycle_document",
     "jupiterd.daemon.queries.slow_documents",
+    "jupiterd.daemon.serving.engine_pool",
     "jupiterd.doctor",
     "jupiterd.service",
     "jupiterd.workers",

@@ -36,6 +36,7 @@ NEEDLESS: Final = (
     "jupiterd.daemon.gangs.gang_supervisor",
     "jupiterd.daemon.queries.cycle.cycle_document",
     "jupiterd.daemon.queries.slow_documents",
+    "jupiterd.daemon.serving.endpoint_server",
     "jupiterd.daemon.serving.engine_pool",
     "jupiterd.doctor",
     "jupiterd.service",

@@ -44,14 +44,14 @@ def waiting_line(writing: Writing, now_s: float, comment: str = "") -> str:
     """
     facts, waited_s = writing.facts, now_s - writing.asked_s
     if writing.is_thinking:
-        return f"{plain(facts.name)} thinks... ({duration(waited_s)})"
+        return f"{facts.title} thinks... ({duration(waited_s)})"
     if read := _READ.fullmatch(comment):
         done, all_of_it = (int(each) for each in read.groups())
-        return f"{plain(facts.name)} reads the prompt: {done:,} of {all_of_it:,} tokens"
+        return f"{facts.title} reads the prompt: {done:,} of {all_of_it:,} tokens"
     on = f" on {facts.node}" if facts.node else ""
     is_loading = facts.is_loaded is False or (facts.is_loaded is None and waited_s > LOADING_S)
     what = "loading" if is_loading else "waiting for"
-    return f"{what} {plain(facts.name)}{on}... ({duration(waited_s)})"
+    return f"{what} {facts.title}{on}... ({duration(waited_s)})"
 
 
 def forgotten_line(facts: ModelFacts, turns: int) -> str:
@@ -60,31 +60,35 @@ def forgotten_line(facts: ModelFacts, turns: int) -> str:
     oldest = counted(turns, "oldest question", "oldest questions")
     left = "is left out" if turns == 1 else "are left out"
     return (
-        f"the context{size} of {plain(facts.name)} has no room for the whole conversation: "
+        f"the context{size} of {facts.title} has no room for the whole conversation: "
         f"its {oldest} and what was answered {left}"
     )
 
 
-def figures_line(writing: Writing, *, is_named: bool, is_verbose: bool) -> str:
+def figures_line(writing: Writing, talk: Talk) -> str:
     """Return how fast an answer was written, and why it ended where that isn't usual."""
     speed = [] if writing.tokens_per_s is None else [rate(writing.tokens_per_s)]
     first_s = writing.first_token_s
     first = [] if first_s is None else [f"first after {first_s:.2f} s"]
-    parts = [counted(writing.tokens, "token"), *speed, *first, *_ending(writing)]
-    if is_verbose:
+    parts = [counted(writing.tokens, "token"), *speed, *first, *_ending(writing, talk)]
+    if talk.is_verbose:
         parts += _more(writing)
-    name = f"{plain(writing.facts.name)}: " if is_named else ""
+    name = f"{writing.facts.title}: " if len(talk.partners) > 1 else ""
     return name + ", ".join(parts)
 
 
-def _ending(writing: Writing) -> list[str]:
+def _ending(writing: Writing, talk: Talk) -> list[str]:
     if writing.finish == STOPPED:
         return ["stopped"]
-    if writing.finish != "length":
-        return []
-    if writing.facts.is_chat is False:
-        return ["cut there: /more goes on"]
-    return ["cut there: /set max_tokens NUMBER lets it write more"]
+    return [f"cut there: {_what_goes_on(talk)}"] if writing.finish == "length" else []
+
+
+def _what_goes_on(talk: Talk) -> str:
+    if not talk.is_conversation:
+        return "--max-tokens NUMBER lets it write more"
+    if len(talk.partners) == 1 and talk.first.completes:
+        return "/more goes on"
+    return "/set max_tokens NUMBER lets it write more"
 
 
 def _more(writing: Writing) -> list[str]:

@@ -26,7 +26,7 @@ class Answers:
         Raises:
             KeyboardInterrupt: Ctrl-C has stopped it; what came is shown, with its figures.
         """
-        titles = [partner.facts.name for partner in self._talk.partners]
+        titles = [partner.facts.title for partner in self._talk.partners]
         return self._asked(question, answer_screen(paper, titles), paper)
 
     def silent(self, question: Question, screen: AnswerScreen) -> list[Writing]:
@@ -49,9 +49,7 @@ class Answers:
         for writing in writings:
             if not writing.text or writing.error is not None:
                 continue
-            line = figures_line(
-                writing, is_named=len(writings) > 1, is_verbose=self._talk.is_verbose
-            )
+            line = figures_line(writing, self._talk)
             if paper.is_terminal:
                 paper.write(f"{paper.dim(line)}\n")
             elif self._talk.is_verbose:

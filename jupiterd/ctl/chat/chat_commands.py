@@ -77,7 +77,7 @@ class ChatCommands:
         if not name or name in NONE:
             was_alone = len(self._talk.partners) == 1
             self._talk.put_beside(None)
-            first = plain(self._talk.first.facts.name)
+            first = self._talk.first.facts.title
             hint = "; /beside MODEL lets another one answer beside it" if was_alone else ""
             return Outcome([f"{first} answers alone{hint}"])
         self._talk.put_beside(self._facts(model_called(name)))
@@ -122,7 +122,7 @@ class ChatCommands:
 
     def _more(self, _: str) -> Outcome:
         if not self._talk.first.completes:
-            name = plain(self._talk.first.facts.name)
+            name = self._talk.first.facts.title
             raise UsageError(f"{name} chats: tell it to go on", "/more is for base models")
         if len(self._talk.partners) > 1:
             raise UsageError("/more goes on with one model alone", "/beside takes the other away")

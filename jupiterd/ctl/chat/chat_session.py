@@ -26,6 +26,7 @@ class ChatSession:
 
     def __init__(self, state_dir: Path, console: Console, talk: Talk) -> None:
         self._console, self._talk = console, talk
+        talk.is_conversation = True
         self._answers = Answers(state_dir, console, talk)
         self._commands = ChatCommands(
             talk, lambda name: facts_of(state_dir, [name])[0], lambda: names_of(state_dir)

@@ -35,8 +35,8 @@ def _messages(partner: Partner) -> list[dict[str, str]]:
 
 
 def _blocks(partner: Partner) -> list[str]:
-    blocks = [f"# A conversation with {shown_text(partner.facts.name)}\n"]
-    titles = {"system": "System", "user": "You", "assistant": shown_text(partner.facts.name)}
+    blocks = [f"# A conversation with {partner.facts.title}\n"]
+    titles = {"system": "System", "user": "You", "assistant": partner.facts.title}
     for message in _messages(partner):
         title, content = titles[message["role"]], shown_text(message["content"]).strip("\n")
         blocks.append(f"**{title}**\n\n{content}\n")

@@ -17,6 +17,8 @@ class Talk:
     partners: list[Partner]
     sampling: Sampling = field(default_factory=Sampling)
     is_verbose: bool = False
+    is_conversation: bool = False
+    """There is a prompt at which to go on."""
     last: str = ""
     """The last question, also if it wasn't answered."""
 

@@ -35,6 +35,16 @@ class ModelFacts:
     """What else it is called: `promoted` is the model of some round."""
 
     @property
+    def title(self) -> str:
+        """Return its name on one line; of a folder, the last part of its path."""
+        return printable(self.name.rstrip("/").rpartition("/")[2] if self.is_folder else self.name)
+
+    @property
+    def is_folder(self) -> bool:
+        """Say whether it is a folder of this machine."""
+        return self.name.startswith("/")
+
+    @property
     def place(self) -> str:
         """Return where it answers, and with what."""
         return f"{self.node} ({self.engine})" if self.node and self.engine else self.node

@@ -61,25 +61,42 @@ def test_a_model_that_reasons_is_said_to_think():
     assert writing.to_plain()["reasoning"] == "hm"
 
 
+def talk_with(*facts: ModelFacts, is_verbose=False, is_conversation=True) -> Talk:
+    partners = [Partner(each) for each in facts or (FACTS,)]
+    return Talk(partners, is_verbose=is_verbose, is_conversation=is_conversation)
+
+
 def test_figures_are_short_unless_somebody_wants_all():
-    short = figures_line(written(), is_named=False, is_verbose=False)
+    short = figures_line(written(), talk_with())
     assert short == "41 tokens, 20.0/s, first after 0.25 s"
-    long = figures_line(written(), is_named=True, is_verbose=True)
+    long = figures_line(written(), talk_with(FACTS, FACTS, is_verbose=True))
     assert long == f"python/2: {short}, prompt 7 tokens, context 2,048, on nuc (mlx)"
 
 
-def test_an_unusual_end_is_told_with_what_helps():
-    cut = figures_line(written(finish="length"), is_named=False, is_verbose=False)
-    assert cut.endswith("cut there: /more goes on")
-    chat = figures_line(
-        written(ModelFacts("m", is_chat=True), "length"), is_named=False, is_verbose=False
-    )
-    assert chat.endswith("cut there: /set max_tokens NUMBER lets it write more")
+@pytest.mark.parametrize(
+    ("talk", "goes_on"),
+    [
+        (talk_with(), "/more goes on"),
+        (talk_with(ModelFacts("m", is_chat=True)), "/set max_tokens NUMBER lets it write more"),
+        (talk_with(FACTS, FACTS), "/set max_tokens NUMBER lets it write more"),
+        (talk_with(is_conversation=False), "--max-tokens NUMBER lets it write more"),
+    ],
+)
+def test_an_answer_that_was_cut_is_told_with_what_helps(talk, goes_on):
+    line = figures_line(written(finish="length"), talk)
+    assert line.endswith(f"first after 0.25 s, cut there: {goes_on}")
+
+
+def test_an_answer_that_was_stopped_says_so():
     stopped = Writing(FACTS, 0.0)
     stopped.take(Chunk("a"), 1.0)
-    assert figures_line(stopped, is_named=False, is_verbose=False) == (
-        "1 token, first after 1.00 s, stopped"
-    )
+    assert figures_line(stopped, talk_with()) == "1 token, first after 1.00 s, stopped"
+
+
+def test_a_folder_is_called_by_its_last_part():
+    assert ModelFacts("/home/me/my model/").title == "my model"
+    assert ModelFacts("python/2").title == "python/2"
+    assert ModelFacts("a\x1b[2J").title == "a?[2J"
 
 
 def test_what_is_left_out_is_told_with_the_size_of_the_context():

@@ -1,4 +1,4 @@
-"""A thousand seeds hold every invariant, and each can be run again as it was."""
+"""Hundreds of seeds hold every invariant, and each can be run again as it was."""
 
 import os
 import subprocess
@@ -12,8 +12,9 @@ from tests.simulation.profiles import BY_NAME, USUAL, profile_of
 from tests.simulation.seeds import SeedFailed, run_seed
 
 BATCHES, SEEDS_IN_BATCH = 20, 50
-SHORT_BATCHES = 1
-"""So many of them are run by `make test`."""
+SHORT_BATCHES, FULL_BATCHES = 1, 8
+"""So many of them are run by `make test` and by `make test-all`, the others by `make test-long`; as
+many seeds as one likes are run by `make simulate`."""
 
 FIRST_SEED = int(os.environ.get(SEED_VARIABLE) or 0)
 """The same in every run unless somebody asks: what fails, fails for everybody."""
@@ -21,12 +22,15 @@ FIRST_SEED = int(os.environ.get(SEED_VARIABLE) or 0)
 ROOT = Path(__file__).parents[2]
 
 
+def marks_of(batch: int) -> list[pytest.MarkDecorator]:
+    """Return which command runs a batch of seeds first."""
+    if batch < SHORT_BATCHES:
+        return []
+    return [pytest.mark.full if batch < FULL_BATCHES else pytest.mark.long]
+
+
 @pytest.mark.parametrize(
-    "batch",
-    [
-        pytest.param(batch, marks=[] if batch < SHORT_BATCHES else pytest.mark.full)
-        for batch in range(BATCHES)
-    ],
+    "batch", [pytest.param(batch, marks=marks_of(batch)) for batch in range(BATCHES)]
 )
 def test_every_invariant_holds(batch: int) -> None:
     first = FIRST_SEED + batch * SEEDS_IN_BATCH

@@ -53,6 +53,7 @@ OWN_NETWORK = "/proc/self/ns/net"
 _ENTERS = "--net="
 _ENDS_WITH_TEST = ("setpriv", "--pdeathsig", "KILL", "--")
 _MAX_MESSAGE_BYTES = 1 << 12
+_ROOT = Path(__file__).parents[2]
 
 Command = Sequence[str | Path]
 
@@ -190,7 +191,10 @@ def start_program(
 
 
 def run_program(
-    command: Command, timeout_s: float, folder: Path | None = None
+    command: Command,
+    timeout_s: float,
+    folder: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, and return what it printed; kill it when its time is up.
 
@@ -198,11 +202,12 @@ def run_program(
         command: what a network namespace is entered with, if any, the program and its arguments.
         timeout_s: how long it may take; then `subprocess.TimeoutExpired` is raised.
         folder: that it works in; the one of this process where none is given.
+        environment: the whole of it; this process's where none is given.
     """
     began_s = time.monotonic()
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as error:
         streams = Streams(subprocess.DEVNULL, output.fileno(), error.fileno())
-        program = start_program(command, os.environ, folder or Path.cwd(), streams)
+        program = start_program(command, environment, folder or Path.cwd(), streams)
         try:
             status = program.wait(timeout_s)
         except subprocess.TimeoutExpired as late:
@@ -235,6 +240,32 @@ def start_worker(task: str, environment: Mapping[str, str], link: int) -> Progra
         env=with_link,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+    )
+
+
+def start_trainer(
+    module: str, arguments: Sequence[str], environment: Mapping[str, str], streams: Streams
+) -> Program:
+    """Start a module of the tests that trains in a worker's place, in a session of its own.
+
+    Args:
+        module: what Python runs.
+        arguments: of it.
+        environment: the whole of it, as `worker_environment` returns it for an engine.
+        streams: what it reads and prints to.
+    """
+    kind = kind_for("train", environment) if FOLDER_VARIABLE in os.environ else None
+    if kind is not None:
+        with contextlib.suppress(OSError):
+            return _forked(Fork(module, arguments, kind=kind), environment, _ROOT, streams)
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=streams.input,
+        stdout=streams.output,
+        stderr=streams.error,
+        cwd=_ROOT,
+        env=environment,
+        start_new_session=True,
     )
 
 

@@ -23,6 +23,11 @@ pytestmark = [
 
 TRAINED_WITHIN_S = 800.0
 REFUSED_WITHIN_S = 5.0
+
+STEPS = 24
+"""Of each round, at most: the verdicts are asked for here, and that steps follow the text is shown
+by `tests/e2e/training/test_training_fits.py`."""
+
 FEW = 12
 
 
@@ -38,6 +43,7 @@ async def test_a_mixed_folder_comes_to_two_verdicts_with_nothing_but_two_command
         done = _ctl(
             cluster,
             *("cycle", "start", "--rounds", "2", "--size", "1m", "--wait"),
+            *("--max-steps", str(STEPS)),
             timeout_s=TRAINED_WITHIN_S,
         )
         assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)

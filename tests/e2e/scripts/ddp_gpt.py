@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import signal
 import sys
 import time
 
@@ -52,9 +51,6 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--length", type=int, default=64)
     parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--die-at", type=int, default=-1, help="rank 1 ends with status 7 there")
-    parser.add_argument("--kill-at", type=int, default=-1, help="rank 1 kills itself there")
-    parser.add_argument("--hang-at", type=int, default=-1, help="all ranks wait there")
     parser.add_argument("--warm-up", type=int, default=2)
     told = parser.parse_args()
 
@@ -72,14 +68,6 @@ def main() -> None:
     for step in range(told.steps):
         if step == told.warm_up:
             began_s = time.perf_counter()
-        if rank == 1 and step == told.die_at:
-            print("rank 1 has found something wrong", file=sys.stderr, flush=True)
-            os._exit(7)  # in good order it would close its sockets first, and be overtaken
-        if rank == 1 and step == told.kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if step == told.hang_at:
-            print(f"rank {rank} waits")
-            time.sleep(600)
         logits = model(text[:, :-1])
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten())
         optimizer.zero_grad()

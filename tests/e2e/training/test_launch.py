@@ -89,16 +89,18 @@ def descendants(process: subprocess.Popen[str]) -> list[int]:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        pytest.param("ddp_gpt.py", "weights equal: True", marks=needs("torch")),
+        pytest.param(  # on two nodes, two ranks each, below
+            "ddp_gpt.py", "weights equal: True", marks=[needs("torch"), pytest.mark.long]
+        ),
         pytest.param(
             "hf_trainer.py",
             "of 2: 6 steps, mode distributed",
             marks=needs("torch", "transformers", "accelerate"),
         ),
-        pytest.param(
+        pytest.param(  # which the trainer above uses
             "accelerate_train.py",
             r"of 2: MULTI_CPU, batches \[4, 4\]",
-            marks=needs("torch", "accelerate"),
+            marks=[needs("torch", "accelerate"), pytest.mark.long],
         ),
         pytest.param("lightning_train.py", "of 2: 4", marks=needs("torch", "lightning")),
         pytest.param("mlx_train.py", "weights equal: True", marks=needs("mlx")),
@@ -114,7 +116,7 @@ def test_an_unmodified_script_runs_with_two_processes(script: str, words: str) -
 @needs("torch")
 def test_a_killed_rank_ends_the_others_and_gives_its_status() -> None:
     began_s = time.monotonic()
-    done = launched("--per-node", "2", *with_python("ddp_gpt.py", "--kill-at", "3"))
+    done = launched("--per-node", "2", *with_python("stepping.py", "--kill-at", "3"))
     assert done.returncode == 128 + signal.SIGKILL
     assert "rank 1 was killed by SIGKILL; the others were ended" in done.stderr
     assert time.monotonic() - began_s < TIMEOUT_S / 2
@@ -122,7 +124,7 @@ def test_a_killed_rank_ends_the_others_and_gives_its_status() -> None:
 
 @needs("torch")
 def test_the_status_of_the_first_failure_is_the_launch_s() -> None:
-    done = launched("--per-node", "2", *with_python("ddp_gpt.py", "--die-at", "3"))
+    done = launched("--per-node", "2", *with_python("stepping.py", "--die-at", "3"))
     assert done.returncode == 7
     assert "[rank 1] rank 1 has found something wrong" in done.stderr
 
@@ -130,7 +132,7 @@ def test_the_status_of_the_first_failure_is_the_launch_s() -> None:
 @pytest.mark.smoke
 @needs("torch")
 async def test_ctrl_c_ends_everything() -> None:
-    arguments = ("--per-node", "2", "--verbose", *with_python("ddp_gpt.py", "--hang-at", "2"))
+    arguments = ("--per-node", "2", "--verbose", *with_python("waiting.py"))
     with launching(*arguments) as process:
         await asyncio.to_thread(read_until, process, "waits", 2)
         pids = descendants(process)
@@ -162,7 +164,7 @@ async def test_a_second_ctrl_c_does_not_wait() -> None:
 
 @needs("torch")
 async def test_nothing_is_left_where_jupiterctl_is_killed() -> None:
-    arguments = ("--per-node", "2", "--verbose", *with_python("ddp_gpt.py", "--hang-at", "2"))
+    arguments = ("--per-node", "2", "--verbose", *with_python("waiting.py"))
     with launching(*arguments) as process:
         await asyncio.to_thread(read_until, process, "waits", 2)
         pids = descendants(process)

@@ -4,11 +4,10 @@ Owns telling the ranks what to do, and what they told. They are forked from one 
 for importing one takes ten times as long as their training. Doesn't know what a test wants to see.
 """
 
+import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,14 @@ from typing import Any
 from jupiterd.cycle.training.plan import TrainPlan, derive
 from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.routes import free_port
+from tests.support.warm_program import Streams, start_trainer
 from tests.support.workers.open_store import OpenStore
 from tests.support.workers.tiny_run import make_inputs, tiny_shape, train_params
 
 ENGINES = ("torch", "mlx")
 HOST = "127.0.0.1"
 BATCH = 16
-ROOT = Path(__file__).resolve().parents[3]
+_STANDARD_ERROR = 2
 
 Told = Mapping[str, Any]
 
@@ -32,11 +32,42 @@ def plan_of(steps: int) -> TrainPlan:
     return derive(tiny_shape(), 1, changes).model_copy(update={"checkpoint_every_steps": steps})
 
 
+class Nursery:
+    """A process that has imported an engine, and forks ranks."""
+
+    def __init__(self, engine: str) -> None:
+        read_orders, write_orders = os.pipe()
+        read_ends, write_ends = os.pipe()
+        self._process = start_trainer(
+            "tests.support.workers.rank_nursery",
+            [engine],
+            worker_environment("train", {"engine": engine, "threads": 1}),
+            Streams(read_orders, write_ends, _STANDARD_ERROR),
+        )
+        os.close(read_orders)
+        os.close(write_ends)
+        self._orders, self._ends = os.fdopen(write_orders, "w"), os.fdopen(read_ends)
+
+    def run(self, specs: Sequence[Path]) -> str:
+        """Have ranks run to their ends; return its line about these, or nothing where it ended."""
+        self._orders.write(json.dumps([str(spec) for spec in specs]) + "\n")
+        self._orders.flush()
+        return self._ends.readline()
+
+    def end(self) -> None:
+        """End it and its ranks, whatever they do."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._orders.close()
+        self._ends.close()
+
+
 class Gangs:
     """Trains one gang after the other."""
 
     def __init__(self) -> None:
-        self._nurseries: dict[str, subprocess.Popen[str]] = {}
+        self._nurseries: dict[str, Nursery] = {}
 
     def trained(
         self,
@@ -82,42 +113,23 @@ class Gangs:
     def end(self) -> None:
         """End all processes, whatever they do."""
         for nursery in self._nurseries.values():
-            os.killpg(nursery.pid, signal.SIGKILL)
-            nursery.communicate()
+            nursery.end()
 
     def _run(self, engine: str, specs: Sequence[Path]) -> None:
         """Let the ranks run to their ends; the test's time limit is ours."""
         try:
             self._ask(engine, specs)
         except BaseException:  # it would answer the next test with this one's end
-            nursery = self._nurseries.pop(engine)
-            os.killpg(nursery.pid, signal.SIGKILL)
-            nursery.communicate()
+            self._nurseries.pop(engine).end()
             raise
 
     def _ask(self, engine: str, specs: Sequence[Path]) -> None:
-        nursery = self._nursery(engine)
-        assert nursery.stdin is not None
-        assert nursery.stdout is not None
-        nursery.stdin.write(json.dumps([str(spec) for spec in specs]) + "\n")
-        nursery.stdin.flush()
-        line = nursery.stdout.readline()
+        if engine not in self._nurseries:
+            self._nurseries[engine] = Nursery(engine)
+        line = self._nurseries[engine].run(specs)
         logs = [spec.with_name("log").read_text() for spec in specs]
         assert line, "\n".join(["the nursery has ended", *logs])
         assert json.loads(line) == [0] * len(specs), "\n".join([line, *logs])
-
-    def _nursery(self, engine: str) -> subprocess.Popen[str]:
-        if engine not in self._nurseries:
-            self._nurseries[engine] = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.workers.rank_nursery", engine],
-                env=worker_environment("train", {"engine": engine, "threads": 1}),
-                cwd=ROOT,
-                text=True,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-            )
-        return self._nurseries[engine]
 
 
 def meeting_of(engine: str, ranks: int, store: str) -> dict[str, Any]:

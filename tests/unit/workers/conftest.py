@@ -8,7 +8,7 @@ from tests.support.workers.gangs import Gangs
 
 
 @pytest.fixture(scope="session")
-def gangs() -> Iterator[Gangs]:
+def gangs(fork_server: None) -> Iterator[Gangs]:
     """Return what trains small gangs; tests that use it are of the group `gangs`."""
     gangs = Gangs()
     try:

@@ -17,12 +17,13 @@ from jupiterd.workers.tokens.tokenizer import encode_batch, load_tokenizer
 from jupiterd.workers.train.checkpoints.checkpoint import STATE_DIR
 from jupiterd.workers.train.held_out.validation import Validation
 from tests.support.workers.data_material import real, write
+from tests.support.workers.mlx_runs import run_to_end
 from tests.support.workers.tiny_engine import tiny_engine
 from tests.support.workers.tiny_run import make_inputs, tiny_shape, train_params
 from tests.unit.workers.test_train import checkpoints, train
 from tests.unit.workers.train.held_out.test_held_out_monitor import STRANGE, loss_of
-from tests.unit.workers.train.test_mlx_train import RUN_TIMEOUT_S, said, start
 from tests.unit.workers.train.test_mlx_train import frames as frames_of
+from tests.unit.workers.train.test_mlx_train import said
 
 RUIN, GENTLE = 5.0, 1e-6
 
@@ -152,7 +153,7 @@ def test_mlx_measures_them_alike_and_gives_them_back_to_the_last_bit(
 ) -> None:
     params = train_params(tiny_shape(), tuning(RUIN), is_tuning=True)
     run = {"name": "mlx", "params": params, "inputs": given, "folder": str(tmp_path)}
-    start([run], tmp_path, "alone").communicate(timeout=RUN_TIMEOUT_S)
+    run_to_end([run], tmp_path, "alone")
     told = said(tmp_path, "mlx")
     assert "error" not in told, told
     last = frames_of(told, "CheckpointWritten")[-1]

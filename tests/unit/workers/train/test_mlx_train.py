@@ -1,11 +1,11 @@
 """Training on MLX: as torch does it, alone and in a ring, each engine going on from the other."""
 
+import contextlib
 import json
 import socket
 import stat
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from safetensors.numpy import load_file
 
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
-from jupiterd.processes.environment import worker_environment
 from jupiterd.workers.train.batches import RankBatches
 from jupiterd.workers.train.checkpoints.checkpoint import load_weights
 from jupiterd.workers.train.job import read_job
@@ -23,6 +22,7 @@ from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.torch import torch_rank
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
+from tests.support.workers.mlx_runs import MlxRun, run_to_end, started
 from tests.support.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 
 pytest.importorskip("mlx.core")
@@ -31,7 +31,6 @@ pytestmark = [pytest.mark.mlx, pytest.mark.xdist_group("mlx")]
 STEPS = 50
 HALF = 25
 TOLERANCE = 1e-4
-RUN_TIMEOUT_S = 50
 
 Said = Mapping[str, Any]
 
@@ -55,31 +54,23 @@ def plan_on_trunk() -> TrainPlan:
     return TrainPlan.from_plain(plan().to_plain() | changes)
 
 
-def start(specs: Sequence[Mapping[str, Any]], folder: Path, name: str) -> subprocess.Popen[str]:
-    """Start a process that does these runs, in a worker's environment."""
-    spec = folder / f"{name}.spec.json"
-    spec.write_text(json.dumps(specs))
-    environment = worker_environment("train_mlx", {"engine": "mlx", "threads": 1})
-    with (folder / f"{name}.log").open("w") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.support.workers.mlx_run", str(spec)],
-            env=environment,
-            cwd=Path(__file__).resolve().parents[4],
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=log,
-        )
-
-
-def start_ring(plan: TrainPlan, inputs: Mapping[str, str], folder: Path) -> list[Any]:
+@contextlib.contextmanager
+def ring_of_two(plan: TrainPlan, inputs: Mapping[str, str], folder: Path) -> Iterator[list[MlxRun]]:
     """Start two ranks; what each says will be in FOLDER/RANK.json."""
     ring = [f"127.0.0.1:{port}" for port in free_ports(2)]
     params = train_params(shape(), plan) | {"world_size": 2, "ring": ring}
     run = {"inputs": inputs, "folder": str(folder)}
-    return [
-        start([run | {"name": str(rank), "params": params | {"rank": rank}}], folder, f"rank{rank}")
-        for rank in range(2)
-    ]
+    with contextlib.ExitStack() as ranks:
+        yield [
+            ranks.enter_context(
+                started(
+                    [run | {"name": str(rank), "params": params | {"rank": rank}}],
+                    folder,
+                    f"rank{rank}",
+                )
+            )
+            for rank in range(2)
+        ]
 
 
 def said(folder: Path, name: str) -> Said:
@@ -120,7 +111,7 @@ def tensors(folder: Path) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def alone(tmp_path_factory: pytest.TempPathFactory, fork_server: None) -> Path:
     """Return the folder of one process that trained, went on, and went on from torch."""
     folder = tmp_path_factory.mktemp("alone")
     inputs = make_inputs(folder)
@@ -141,9 +132,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "inputs": inputs | {"checkpoint": ended},
             "folder": str(folder),
         })  # fmt: skip
-    process = start(given, folder, "alone")
-    process.communicate(timeout=RUN_TIMEOUT_S)
-    assert process.returncode == 0, (folder / "alone.log").read_text()
+    run_to_end(given, folder, "alone")
     return folder
 
 
@@ -244,10 +233,9 @@ def test_a_node_is_told_of_itself_and_its_right_neighbour_alone(tmp_path: Path):
 @pytest.mark.full
 @pytest.mark.net
 def test_a_ring_of_two_does_what_one_process_does(alone: Path, tmp_path: Path):
-    ranks = start_ring(plan(), make_inputs(tmp_path), tmp_path)
-    for rank, process in enumerate(ranks):
-        process.communicate(timeout=RUN_TIMEOUT_S)
-        assert process.returncode == 0, (tmp_path / f"rank{rank}.log").read_text()
+    with ring_of_two(plan(), make_inputs(tmp_path), tmp_path) as ranks:
+        for rank, process in enumerate(ranks):
+            assert process.ended() == 0, (tmp_path / f"rank{rank}.log").read_text()
     first, second = said(tmp_path, "0"), said(tmp_path, "1")
     assert "error" not in first, first
     assert losses(first) == losses(second)
@@ -260,19 +248,11 @@ def test_a_ring_of_two_does_what_one_process_does(alone: Path, tmp_path: Path):
 
 @pytest.mark.full
 @pytest.mark.net
-def test_a_rank_that_is_killed_ends_the_other(tmp_path: Path):
+def test_a_rank_that_is_killed_ends_the_other(fork_server: None, tmp_path: Path):
     endless = TrainPlan.from_plain(plan().to_plain() | {"steps": 100_000})
-    ranks = start_ring(endless, make_inputs(tmp_path), tmp_path)
-    try:
-        survivor, victim = ranks
-        assert survivor.stdout is not None
-        while survivor.stdout.readline().partition(" ")[0] != "3":
-            assert survivor.poll() is None, (tmp_path / "rank0.log").read_text()
+    with ring_of_two(endless, make_inputs(tmp_path), tmp_path) as (survivor, victim):
+        while survivor.said.readline().partition(" ")[0] != "3":
+            assert survivor.runs(), (tmp_path / "rank0.log").read_text()
         victim.kill()
-        survivor.communicate(timeout=RUN_TIMEOUT_S)
-        assert survivor.returncode == 0
+        assert survivor.ended() == 0
         assert "rank 0 lost its ring" in said(tmp_path, "0")["error"]
-    finally:
-        for process in ranks:
-            process.kill()
-            process.communicate()

@@ -21,11 +21,12 @@ from jupiterd.workers.train.checkpoints.checkpoint import STATE_DIR, load_state,
 from jupiterd.workers.train.held_out.validation import Validation
 from jupiterd.workers.train.report.metrics import JSONL_FILE
 from tests.support.workers.data_material import real, write
+from tests.support.workers.mlx_runs import run_to_end
 from tests.support.workers.tiny_engine import tiny_engine
 from tests.support.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape, train_params
 from tests.unit.workers.test_train import checkpoints, tensors, train
-from tests.unit.workers.train.test_mlx_train import RUN_TIMEOUT_S, said, start
 from tests.unit.workers.train.test_mlx_train import frames as frames_of
+from tests.unit.workers.train.test_mlx_train import said
 
 STRANGE = [f"def value_{n}(a, b):\n    return a * {n} + b\n" for n in range(20)]
 """Nothing of what is trained on helps with it: its loss rises."""
@@ -81,8 +82,7 @@ def test_mlx_ends_by_it_too_and_its_best_weights_score_the_same_on_torch(
     plan = growing(steps=420, decay_steps=84, least_steps=280)
     params = train_params(tiny_shape(), plan)
     run = {"name": "mlx", "params": params, "inputs": inputs, "folder": str(tmp_path)}
-    process = start([run], tmp_path, "alone")
-    process.communicate(timeout=RUN_TIMEOUT_S)
+    run_to_end([run], tmp_path, "alone")
     told = said(tmp_path, "mlx")
     assert "error" not in told, told
     last = frames_of(told, "CheckpointWritten")[-1]

@@ -9,16 +9,16 @@ import pytest
 
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.workers.training_engine import MicroBatch
+from tests.support.workers.mlx_runs import run_to_end
 from tests.support.workers.tiny_engine import tiny_plan
 from tests.support.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
-from tests.unit.workers.train.test_mlx_train import checkpoint, losses, said, start, tensors
+from tests.unit.workers.train.test_mlx_train import checkpoint, losses, said, tensors
 
 mx = pytest.importorskip("mlx.core")
 
 pytestmark = [pytest.mark.mlx, pytest.mark.xdist_group("mlx")]
 
 STEPS, HALF = 12, 6
-RUN_TIMEOUT_S = 50
 TOLERANCE = 1e-4
 
 
@@ -55,9 +55,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
         for run in runs
     ]
-    process = start(given, folder, "all")
-    process.communicate(timeout=RUN_TIMEOUT_S)
-    assert process.returncode == 0, (folder / "all.log").read_text()
+    run_to_end(given, folder, "all")
     return folder
 
 

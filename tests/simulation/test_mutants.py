@@ -11,7 +11,8 @@ EACH = 8
 
 
 def first_failing_seed(mutant: Mutant) -> int | None:
-    for seed in range(FIRST_SEED, FIRST_SEED + mutant.seeds):
+    for number in mutant.order:
+        seed = FIRST_SEED + number
         try:
             run_seed(seed, mutant.profile)
         except SeedFailed as failed:

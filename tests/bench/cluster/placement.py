@@ -23,10 +23,13 @@ async def place() -> float:
     """Hand out roles to 32 nodes, then place one piece of work on each; return milliseconds."""
     nodes = [NodeId(f"{number:032x}") for number in range(NODES)]
     began_s = time.perf_counter()
-    roles = assign(Candidate(node, hardware(n)) for n, node in enumerate(nodes))
+    roles = assign([Candidate(node, hardware(n)) for n, node in enumerate(nodes)])
     running = dict.fromkeys(nodes, 0)
     for _ in nodes:
-        seats = [Seat(n, str(roles[n][0]), has_engine=True, running=running[n]) for n in nodes]
+        seats = [
+            Seat(node, str(roles[node][0]), has_engine=True, running=running[node])
+            for node in nodes
+        ]
         node, _ = choose(seats, needs_engine=True)
         assert node is not None
         running[node] += 1

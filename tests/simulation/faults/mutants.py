@@ -4,7 +4,7 @@ Owns what each fault is, how it is planted and where it shows. Where the rule is
 shells', the fault is planted in the simulation's imitation of them (`replica`, `anti_entropy`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,14 @@ class Mutant:
     profile: Profile
     seeds: int = 30
     """So many are enough to notice it."""
+    unnoticed: int = 0
+    """So many of the first didn't notice it when they were tried last; they come last."""
+
+    @property
+    def order(self) -> Sequence[int]:
+        """Return the numbers of its seeds, from the one that is most likely to notice it."""
+        numbers = range(self.seeds)
+        return [*numbers[self.unnoticed :], *numbers[: self.unnoticed]]
 
 
 def _replace(owner: object, name: str, make: Callable[[Any], Callable[..., Any]]) -> Plant:
@@ -197,6 +205,7 @@ MUTANTS = (
         _instead(roster, "_was_known", lambda *_: True),
         profiles.REMOVALS,
         seeds=60,
+        unnoticed=27,
     ),
     Mutant(
         "nobody is told that it was removed",
@@ -207,6 +216,7 @@ MUTANTS = (
         "a member whose admission was lost isn't learnt from itself",
         _instead(Strangers, "_pull", lambda *_: None),
         profiles.BACKUPS,
+        unnoticed=16,
     ),
     Mutant(
         "a closed window lets in",
@@ -253,12 +263,14 @@ MUTANTS = (
         _instead(Obeyed, "least_term", bad_belonging.obey_two_in_one_term),
         profiles.SPLIT,
         seeds=60,
+        unnoticed=33,
     ),
     Mutant(
         "nobody asks its leader for a term that it may obey",
         _instead(Fencing, "_ask_for_term", lambda *_: None),
         profiles.STORMY,
         seeds=80,
+        unnoticed=60,
     ),
     Mutant(
         "what is obeyed isn't saved", _instead(Disk, "save_obeyed", lambda *_: None), profiles.CALM

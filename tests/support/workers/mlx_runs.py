@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ class MlxRun:
 
 
 @contextlib.contextmanager
-def started(specs: Sequence[Mapping[str, Any]], folder: Path, name: str) -> Iterator[MlxRun]:
+def started(specs: Sequence[Mapping[str, Any]], folder: Path, name: str) -> Generator[MlxRun]:
     """Start a process that does these runs, in a worker's environment; end it for certain."""
     spec = folder / f"{name}.spec.json"
     spec.write_text(json.dumps(specs))

@@ -6,6 +6,7 @@ socket: an order comes in, rows go out, each message as in `extraction_process`.
 """
 
 import ctypes
+import os
 import resource
 import signal
 import socket
@@ -30,6 +31,10 @@ MAX_ROWS, MAX_CHARS = 64, 1 << 20
 MAX_FIELD_CHARS = 2048
 """Of what isn't the text: an address, a licence."""
 
+WITHOUT_TORCH = {"USE_TORCH": "0"}
+"""Or datasets imports torch wherever that is installed: twice the time until the first row, and
+memory that counts against the limit. Nobody makes tensors of rows here."""
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -38,6 +43,7 @@ def _of_parquet(order: Mapping[str, Any]) -> Iterator[Row | SkipReason]:
 
 
 def _of_hugging_face(order: Mapping[str, Any]) -> Iterator[Row | SkipReason]:
+    os.environ |= WITHOUT_TORCH
     part: list[int] = order.get("part", [])
     return hugging_face.rows(
         order["path"],

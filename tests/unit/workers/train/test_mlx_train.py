@@ -5,7 +5,7 @@ import json
 import socket
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,9 @@ def plan_on_trunk() -> TrainPlan:
 
 
 @contextlib.contextmanager
-def ring_of_two(plan: TrainPlan, inputs: Mapping[str, str], folder: Path) -> Iterator[list[MlxRun]]:
+def ring_of_two(
+    plan: TrainPlan, inputs: Mapping[str, str], folder: Path
+) -> Generator[list[MlxRun]]:
     """Start two ranks; what each says will be in FOLDER/RANK.json."""
     ring = [f"127.0.0.1:{port}" for port in free_ports(2)]
     params = train_params(shape(), plan) | {"world_size": 2, "ring": ring}

@@ -3,6 +3,7 @@
 import gzip
 import json
 import socket
+import subprocess
 import sys
 from dataclasses import replace
 from types import ModuleType
@@ -26,6 +27,14 @@ from tests.support.workers.local_hub import NAME, serving_hub
 pytestmark = pytest.mark.timeout(180)  # the library alone takes a second to load, each time
 
 ROWS = [{"text": f"row {number}", "url": f"https://a.example/{number}"} for number in range(3)]
+
+
+READ = """
+import json, sys
+from jupiterd.workers.data.tables.table_process import batches_of_rows
+texts = [row["text"] for rows in batches_of_rows(json.loads(sys.argv[1])) for row in rows]
+print(json.dumps([texts, "torch" in sys.modules]))
+"""
 
 
 def lines(rows):
@@ -132,6 +141,18 @@ def test_parts_read_each_file_once_and_together_what_one_reads_alone(hub, tmp_pa
     assert sorted(found) == sorted(texts_in(tmp_path / "whole").values())
     uris = [uri for part in range(2) for uri in texts_in(tmp_path / str(part))]
     assert len(set(uris)) == len(found)
+
+
+@pytest.mark.full
+def test_its_process_reads_rows_without_torch(tmp_path):
+    pytest.importorskip("datasets", reason="the package datasets isn't installed")
+    (tmp_path / "train.jsonl").write_bytes(lines(ROWS))
+    order = {"kind": "hugging_face", "path": str(tmp_path), "subset": "", "split": "train"}
+    order |= {"revision": "", "required": "", "fields": ["text"], "most": 100, "most_in_all": 1000}
+    told = subprocess.run(
+        [sys.executable, "-c", READ, json.dumps(order)], capture_output=True, text=True, check=True
+    )
+    assert json.loads(told.stdout) == [[row["text"] for row in ROWS], False]
 
 
 @pytest.mark.full

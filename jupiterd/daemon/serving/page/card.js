@@ -6,6 +6,8 @@ import { make } from "./dom.js";
 const WHOLE = new Intl.NumberFormat("en");
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
+const ID_CHARACTERS = 8;
+
 const VERDICTS = {
   PROMOTE: ["promoted", "good"],
   PROMOTE_PROVISIONAL: ["promoted on trial", "good"],
@@ -47,7 +49,7 @@ function score(told) {
 function rowsOf(told) {
   const rows = [
     ["Trained on", list(told.trained_on) || text(told.domain)],
-    ["Cycle", of(told)],
+    [told.kind === "run" ? "Run" : "Cycle", of(told)],
     ["Steps", count(told.steps ?? told.step)],
     ["Tokens", count(told.tokens, SHORT)],
     ["Parameters", count(told.parameters, SHORT)],
@@ -55,14 +57,13 @@ function rowsOf(told) {
     ["Licence", list(told.licence ?? told.license)],
     ["Answers on", text(told.node)],
     ["Engine", text(told.engine)],
-    ["Artifact", text(told.artifact).slice(0, 12)],
   ];
   return rows.filter(([, value]) => value).flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)]);
 }
 
 function of(told) {
-  const cycle = text(told.cycle) || text(told.run);
-  return cycle && number(told.round) ? `${cycle}, round ${told.round}` : cycle;
+  const id = text(told.cycle).slice(0, ID_CHARACTERS);
+  return id && told.kind !== "run" && number(told.round) ? `${id}, round ${told.round}` : id;
 }
 
 const text = (value) => (typeof value === "string" ? value : "");

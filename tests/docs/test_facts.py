@@ -94,6 +94,17 @@ def test_what_the_looks_may_spend_is_what_they_spend():
     ]
 
 
+def test_the_first_screen_has_measured_figures_and_says_what_is_not_measured():
+    told = rows("../README.md", "hardware")
+    measured = prose(DOCS / "benchmarks.md") + prose(DOCS / "gate.md")
+    measured += "".join(block.text for block in blocks(DOCS / "gate.md"))
+    for _, _, time, bits in told:
+        figures = re.findall(r"\d\.\d{4}", bits)
+        assert figures or (time, bits) == ("not measured yet", "not measured yet")
+        assert [figure for figure in figures if figure not in measured] == []
+    assert sum("not measured" in row[3] for row in told) < len(told)
+
+
 @pytest.mark.parametrize(("readme", "point"), [("README.md", "."), ("README.es.md", ",")])
 def test_the_readmes_figures_stand_in_the_benchmarks(readme, point):
     [line] = [part for part in prose(ROOT / readme).split("\n- ") if "(docs/benchmarks.md)" in part]

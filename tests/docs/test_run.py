@@ -55,7 +55,17 @@ INSTALLER = Elsewhere("installs", "tests/install/test_script.py", "test_a_checko
 REMOVAL = Elsewhere("removes", "tests/install/test_script.py", '"--uninstall"')
 CYCLE = Elsewhere("needs a cycle that has ended", "tests/e2e/cycle/test_cycle.py", '"explain"')
 
+CHAT = "tests/unit/ctl/chat/test_at_a_terminal.py"
+EXPORT = Elsewhere(
+    "needs a model", "tests/unit/ctl/model/test_model.py", '"export", "python", "--to"'
+)
+FIRST = (
+    "git clone REPOSITORY jupiter '&&' cd jupiter '&&' make setup '&&' "
+    "export 'PATH=$PWD/.venv/bin:$PATH'"
+)
+
 DONE: dict[str, Here | Elsewhere] = {
+    FIRST: Elsewhere("needs the repository's address", ".ci/run", "make test"),
     "make demo": DEMO,
     "make test": Elsewhere("is what runs this", ".ci/run", "make test"),
     "make setup": Elsewhere("installs", "Makefile", "test: setup"),
@@ -80,6 +90,10 @@ DONE: dict[str, Here | Elsewhere] = {
     "jupiterctl train start --data ./texts --model 1m --seq-len 256 --max-steps 200 --wait": Here(
         "--dry-run", "max_steps"
     ),
+    "jupiterctl model chat": Elsewhere("needs a model", CHAT, "chat_terminal(state_dir"),
+    "jupiterctl model chat python/2 --beside base": Elsewhere("needs a model", CHAT, '"--beside"'),
+    "jupiterctl model chat 'def fibonacci(n):'": Elsewhere("needs a model", CHAT, '"hi there"'),
+    "jupiterctl model export python --to ./my-model": EXPORT,
     "jupiter-tui": TERMINAL,
     "jupiter-tui --state-dir .demo/node-1": TERMINAL,
     "jupiterctl domain new my_field --from '~/my_documents'": Here(

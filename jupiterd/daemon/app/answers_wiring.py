@@ -24,7 +24,6 @@ from jupiterd.daemon.serving.serving_fleet import ServingFleet
 from jupiterd.daemon.serving.serving_report import ServingReport
 from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.net.identity import Identity
-from jupiterd.processes.device_loans import DeviceLoans
 
 
 class AnsweringNode(Protocol):
@@ -77,6 +76,7 @@ def pool_of(node: AnsweringNode) -> EndsEngines:
     from jupiterd.daemon.serving.engine_pool import EnginePool  # takes 16 MB, idle or not
     from jupiterd.daemon.serving.engines.engine_devices import EngineDevices
 
-    devices = EngineDevices(node.hardware, DeviceLoans(), lambda: node.endpoints.is_pinned)
-    store, threads = node.artifact_cache.store, node.worker_runner.thread_shares
+    runner = node.worker_runner  # whose workers may share a GPU with engines
+    devices = EngineDevices(node.hardware, runner.loans, lambda: node.endpoints.is_pinned)
+    store, threads = node.artifact_cache.store, runner.thread_shares
     return EnginePool(node.state_dir, store, devices, threads, node.group)

@@ -71,6 +71,7 @@ from jupiterd.errors import (
     from_wire,
 )
 from jupiterd.ids import ArtifactId
+from jupiterd.processes.device_loans import DeviceLoans
 from jupiterd.processes.environment import GRAPH_CACHE, worker_environment
 from jupiterd.processes.process import Spawn, Worker, never_warm, start_worker
 from jupiterd.processes.thread_shares import Seat, ThreadShares
@@ -150,7 +151,8 @@ class WorkerRunner:
         self._outer = OuterStepInputs(replica, artifact_cache)
         self._machine = machine
         self._compile_times = CompileTimes(state_dir.compile_times, machine.versions)
-        self._devices = DeviceAllocation(machine, settings.name)
+        self.loans = DeviceLoans()
+        self._devices = DeviceAllocation(machine, settings.name, self.loans)
         self.thread_shares = ThreadShares()
         """Of this machine's cores, for all that computes here beside ranks."""
         self._own = {

@@ -55,6 +55,9 @@ class PoolOptions:
     """An engine that nobody has asked for so long is unloaded."""
 
 
+USUAL: Final = PoolOptions()
+
+
 class EnginePool:
     """Answers with the models whose files are on this machine."""
 
@@ -65,7 +68,7 @@ class EnginePool:
         devices: EngineDevices,
         threads: ThreadShares,
         group: asyncio.TaskGroup,
-        options: PoolOptions = PoolOptions(),
+        options: PoolOptions = USUAL,
     ) -> None:
         """Begin without engines; threads: those of all workers of this daemon."""
         self._store, self._devices, self._threads = store, devices, threads

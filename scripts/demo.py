@@ -87,6 +87,8 @@ def play(options: argparse.Namespace) -> int:
     finally:
         stop(daemons)
     print(last_line(is_interrupted=status == 130, has_model=has_model()))
+    if status == 0:
+        print("\n".join(conversation_lines()))
     return status
 
 
@@ -95,6 +97,16 @@ def last_line(*, is_interrupted: bool, has_model: bool) -> str:
     ended = "the cycle ended with them, unfinished" if is_interrupted else ""
     left = "logs and the model stay" if has_model else "logs stay (no model was made yet)"
     return "; ".join(filter(None, ["all daemons are stopped", ended, f"{left} in .demo/"]))
+
+
+def conversation_lines() -> list[str]:
+    """Return the commands that start a daemon again, and a conversation with its model."""
+    node = f"--state-dir .demo/{NAMES[0]}"
+    return [
+        "talk to the model, in two terminals:",
+        f"  .venv/bin/jupiterd --local --scope {SCOPE} --port 0 {node}",
+        f"  .venv/bin/jupiterctl {node} model chat",
+    ]
 
 
 def has_model() -> bool:

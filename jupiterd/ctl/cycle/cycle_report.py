@@ -3,7 +3,9 @@
 Owns the command and the file. Doesn't know the content of the page (`report`).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -52,8 +54,17 @@ def report(invocation: Invocation, cycle: str | None, to: Path | None) -> None:
     written = _write(path, page)
     Console.of(invocation).show(
         {"schema": SCHEMA, "cycle": shown["id"], "file": str(path), "bytes": written},
-        lambda: [f"{path}: {size(written)}; open it in a browser"],
+        lambda: [f"{path}: {size(written)}; open it in a browser", *_talk_line(document)],
     )
+
+
+def _talk_line(report: Mapping[str, Any]) -> list[str]:
+    """Return how to talk to the cycle's newest model; nothing if it has none."""
+    rounds = report.get("rounds") or ()
+    if not rounds:
+        return []
+    name = f"{short(str(report['cycle']['id']))}/{rounds[-1]['round']}"
+    return [f"talk to its newest model: jupiterctl model chat {name}"]
 
 
 def _write(path: Path, page: str) -> int:

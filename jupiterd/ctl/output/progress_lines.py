@@ -170,7 +170,8 @@ def next_commands(run: Cycle) -> list[str]:
     called, verdicts = short(str(run["id"])), run.get("verdicts") or ()
     model = f"{called}/{verdicts[-1]['round']}" if verdicts else called
     explain = [f"jupiterctl cycle explain {called}"] if verdicts else []
-    return [f"next: {', '.join([*explain, f'jupiterctl model export {model} --to FOLDER'])}"]
+    use = [f"jupiterctl model chat {model}", f"jupiterctl model export {model} --to FOLDER"]
+    return [f"next: {', '.join([*explain, *use])}"]
 
 
 def before_and_after(run: Cycle) -> list[str]:

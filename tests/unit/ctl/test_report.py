@@ -176,14 +176,19 @@ def test_the_same_documents_make_the_same_page_again(daemon, ctl, folders, tmp_p
     ran = ctl("cycle", "report", "c0ffee", "-o", "json")
     assert json.loads(ran.out)["file"] == "python-c0ffee00.html"
     first = (tmp_path / "python-c0ffee00.html").read_bytes()
-    assert ctl("cycle", "report").exit_code == 0
+    ran = ctl("cycle", "report")
+    assert ran.exit_code == 0
+    assert ran.out.splitlines()[1:] == [
+        "talk to its newest model: jupiterctl model chat c0ffee00/2"
+    ]
     assert (tmp_path / "python-c0ffee00.html").read_bytes() == first
 
 
 def test_a_cycle_of_which_nothing_is_known_yet_has_a_page_too(daemon, ctl, tmp_path):
     daemon.documents["report"] = told(tmp_path, None)
     daemon.documents["report"]["report"] |= {"rounds": [], "log": []}
-    assert ctl("cycle", "report", "--to", str(tmp_path / "r.html")).exit_code == 0
+    ran = ctl("cycle", "report", "--to", str(tmp_path / "r.html"))
+    assert (ran.exit_code, "model chat" in ran.out) == (0, False)
     page = (tmp_path / "r.html").read_text()
     parsed(page)
     assert "No gate has decided yet." in page

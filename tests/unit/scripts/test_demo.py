@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.command_lines import commands_in, trouble
+
 DEMO = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "demo.py"))
 
 WAITING = {
@@ -64,6 +66,13 @@ def test_an_end_on_the_way_says_what_is_left(tmp_path: Path) -> None:
     assert last_line(is_interrupted=False, has_model=has_model()) == (
         "all daemons are stopped; logs and the model stay in .demo/"
     )
+
+
+def test_the_lines_that_start_a_conversation_are_commands_that_their_programs_know() -> None:
+    lines = DEMO["conversation_lines"]()[1:]
+    commands = [words for line in lines for words in commands_in(line.replace(".venv/bin/", ""))]
+    assert [words[0] for words in commands] == ["jupiterd", "jupiterctl"]
+    assert [told for words in commands if (told := trouble(words))] == []
 
 
 def test_ctrl_c_is_for_the_demo_and_not_for_what_it_has_begun(tmp_path: Path) -> None:

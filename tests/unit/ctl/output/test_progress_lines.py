@@ -210,7 +210,10 @@ def test_a_missing_leader_is_mentioned_once_each_time():
 
 def test_the_last_lines():
     assert final_lines(FINISHED) == [
-        "next: jupiterctl cycle explain c0ffee00, jupiterctl model export c0ffee00/1 --to FOLDER",
+        (
+            "next: jupiterctl cycle explain c0ffee00, jupiterctl model chat c0ffee00/1, "
+            "jupiterctl model export c0ffee00/1 --to FOLDER"
+        ),
         "verdict: PROMOTE",
         "val_bpb: 2.4012",
         "model: /state/runs/c0/m",
@@ -256,7 +259,9 @@ def test_two_figures_of_held_out_text_are_told_apart_and_the_model_s_export_is_n
     assert lines[0].endswith(
         "(as training measures it, by sequences; val_bpb: all held-out text, once trained)"
     )
-    assert lines[1] == "next: jupiterctl model export c0ffee00 --to FOLDER"
+    assert lines[1] == (
+        "next: jupiterctl model chat c0ffee00, jupiterctl model export c0ffee00 --to FOLDER"
+    )
     assert lines[2:] == ["verdict: -", "val_bpb: 0.9800", "model: /m"]
 
 
@@ -271,7 +276,10 @@ def test_a_verdict_names_the_model_that_was_brought_and_what_was_forgotten():
 def test_the_last_lines_speak_of_the_last_round():
     hold = VERDICT | {"round": 2, "verdict": "HOLD", "val_bpb": 2.5}
     assert final_lines(FINISHED | {"verdicts": [VERDICT, hold]})[:3] == [
-        "next: jupiterctl cycle explain c0ffee00, jupiterctl model export c0ffee00/2 --to FOLDER",
+        (
+            "next: jupiterctl cycle explain c0ffee00, jupiterctl model chat c0ffee00/2, "
+            "jupiterctl model export c0ffee00/2 --to FOLDER"
+        ),
         "verdict: HOLD",
         "val_bpb: 2.5000",
     ]

@@ -51,6 +51,7 @@ train watch
 model list -o json
 model show {run}
 model export {run} --to {folder}/model
+model chat {run} --max-tokens 4 dear all
 data audit
 data remove letters --yes
 cycle plan --domain {domain}

@@ -167,8 +167,8 @@ def bring_forward(for_all_cores: list[pytest.Item], items: list[pytest.Item]) ->
 
 
 def seconds(item: pytest.Item) -> float:
-    """Return how long a test that is marked as slow may take; nothing for all others."""
-    if item.get_closest_marker("slow") is None:
+    """Return how long a test with daemons, or one marked as slow, may take; nothing for others."""
+    if item.get_closest_marker("slow") is None and not has_daemons(item.nodeid):
         return 0.0
     limit = item.get_closest_marker("timeout")
     return limit.args[0] if limit else DEFAULT_TIMEOUT_S

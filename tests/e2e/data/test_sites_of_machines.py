@@ -58,7 +58,7 @@ Counts = Mapping[str, Mapping[str, float]]
     ],
 )
 async def test_however_many_machines_read_the_sites_the_text_is_the_same(
-    is_struck: bool, tmp_path: Path, cold_workers: None
+    is_struck: bool, tmp_path: Path
 ) -> None:
     pytest.importorskip("datasets", reason="the package datasets isn't installed")
     with own_network() as prefix, serving_sites(prefix, HOSTS) as (urls, hub):

@@ -79,7 +79,7 @@ _LENGTHS = (
     click.option(
         "--batch-size",
         type=click.IntRange(1),
-        help="Sequences a device holds at a time; the size's own by default.",
+        help="Sequences a device holds at a time; the size's own. A GPU takes what fills it.",
     ),
     click.option(
         "--seq-len",

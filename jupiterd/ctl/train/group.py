@@ -70,7 +70,11 @@ def command() -> None:
     "--epochs", type=click.IntRange(1), help="Passes over the data; as many as it is worth."
 )
 @click.option("--seq-len", type=click.IntRange(16), help="Tokens of a sequence; 1024 by default.")
-@click.option("--batch-size", type=click.IntRange(1), help="Sequences a device holds at a time; 1.")
+@click.option(
+    "--batch-size",
+    type=click.IntRange(1),
+    help="Sequences a device holds at a time; 1. A GPU takes what fills it.",
+)
 @click.option(
     "--gradient-accumulation-steps", type=click.IntRange(1), help="Micro-batches of a step; 32."
 )

@@ -38,7 +38,7 @@ from jupiterd.workers.training_engine import MicroBatch, TrainingEngine
 FILE = "micro_batch_file"
 
 SHARE: Final = 0.02
-LEAST_S: Final = 3.0
+LEAST_S: Final = 5.0
 """A search takes no more than such a share of the training, or so long."""
 
 _DOCUMENT_TOKENS = 256
@@ -132,6 +132,7 @@ class MicroBatchProbe:
     def _try_passes(self, search: BatchSearch, limit_s: float, most: int) -> None:
         """Compute passes as the search wants them, until it or the rank is to end."""
         began_s, now = self._clock(), 0
+        self._warm_up()
         while not self._task.stop_requested:
             size = search.next(self._clock() - began_s)
             if size is None:
@@ -144,18 +145,28 @@ class MicroBatchProbe:
         self._engine.end_passes()
         give_back()
 
+    def _warm_up(self) -> None:
+        """Let the framework load what it does once, so that no size is held responsible for it."""
+        if not self._task.stop_requested:
+            self._pass_s(1)
+            self._engine.end_passes()
+
     def _try_pass(self, search: BatchSearch, size: int) -> None:
+        if (seconds := self._pass_s(size)) is not None:
+            search.took(size, seconds)
+            return
+        search.ran_out(size)
+        self._engine.end_passes()
+        give_back()
+
+    def _pass_s(self, size: int) -> float | None:
+        """Return how long a pass took; None: memory ran out, and the error's frames are gone."""
         try:
-            search.took(size, self._engine.try_pass(self._random_batch(size)))
+            return self._engine.try_pass(self._random_batch(size))
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            search.ran_out(size)
-        else:
-            return
-        # Here the error is gone, and with it its frames: they hold what filled the memory.
-        self._engine.end_passes()
-        give_back()
+            return None
 
     def _random_batch(self, size: int) -> MicroBatch:
         """Return random tokens: what is learned of them is thrown away."""

@@ -61,17 +61,6 @@ def rows(name: str) -> Iterator[Row]:
         yield from compared(shape, Path(folder) / "shards")
 
 
-def micro_batch_rows() -> Iterator[Row]:
-    """Yield the tokens/s of 25m for several micro batches of its global batch."""
-    model = preset("25m")
-    with tempfile.TemporaryDirectory() as folder:
-        write_shards(Path(folder) / "shards", model)
-        for count, sequences in ((8, 8), (2, 32), (1, 64)):
-            batch = count, sequences, SEQ_LEN
-            rate, note = our_rate(model, Path(folder) / "shards", batch)
-            yield Row(f"25m, {count} x {sequences} sequences", rate, "tokens/s", note=note)
-
-
 def compared(shape: Shape, shards: Path) -> Iterator[Row]:
     """Yield ours, and once the plain loop is measured, too, both."""
     batch = 1, shape.sequences, SEQ_LEN

@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from tests.bench.gpu import loops, marked_tests, matrix_product, nursery, scoring, starts, writing
+from tests.bench.gpu import (
+    loops,
+    marked_tests,
+    matrix_product,
+    micro_batches,
+    nursery,
+    scoring,
+    starts,
+    writing,
+)
 from tests.bench.gpu.row import Row
 
 
@@ -25,7 +34,7 @@ PARTS = {
     "matrix product": Part(matrix_product.rows, 60),
     "tests": Part(marked_tests.rows, 90),
     "loop of 100m": Part(partial(loops.rows, "100m"), 240),
-    "micro batches": Part(loops.micro_batch_rows, 150),
+    "micro batches": Part(micro_batches.rows, 180),
     "writing": Part(writing.rows, 90),
     "scoring": Part(scoring.rows, 60),
     "nursery": Part(nursery.rows, 45),

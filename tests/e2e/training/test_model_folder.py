@@ -56,12 +56,13 @@ async def test_a_gpt2_folder_is_trained_from_its_weights(tmp_path: Path) -> None
             assert (long.returncode, "has 64 positions" in long.stderr) == (2, True), long.stderr
             done = cluster.ctl(
                 *("train", "start", *asked, "--seq-len", "64", "--lr", NO_STEP, "--wait"),
-                *("--gradient-accumulation-steps", "2", "--timeout", "150"),
+                *("--gradient-accumulation-steps", "2", "--micro-batch", "2", "--timeout", "150"),
                 timeout_s=170,
             )
             assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
             assert "Model small-gpt2: d_model=32, layers=2, heads=2" in done.stdout
-            assert "Effective batch 1 x 2 x 2 = 4 sequences" in done.stdout
+            assert "Effective batch 2 x 1 x 2 = 4 sequences" in done.stdout
+            assert "Micro batches of 2: as asked" in done.stdout
             folder = Path(done.stdout.splitlines()[-1].removeprefix("model: "))
             assert json.loads((folder / "config.json").read_text())["model_type"] == "gpt2"
             made = AutoModelForCausalLM.from_pretrained(folder)

@@ -125,6 +125,7 @@ def test_every_option_reaches_the_daemon_by_its_name(daemon, ctl, tmp_path, monk
         "--engine torch --nodes alpha,beta --max-steps 9 --epochs 2 --seq-len 64 --batch-size 3 "
         "--gradient-accumulation-steps 4 --precision bf16 --gradient-checkpointing on "
         "--attention sdpa --document-masks on --optimizer muon --lr 0.001 --weight-decay 0 --seed 7"
+        " --micro-batch 2"
     )
     ran = ctl("train", "start", "--data", "letters", "--model", "25m", *options.split())
     assert (ran.exit_code, ran.err) == (0, "")
@@ -147,6 +148,7 @@ def test_every_option_reaches_the_daemon_by_its_name(daemon, ctl, tmp_path, monk
             "learning_rate": 0.001,
             "weight_decay": 0.0,
             "seed": 7,
+            "fixed_micro_batch": 2,
         },
     }
 

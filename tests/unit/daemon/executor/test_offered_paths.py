@@ -14,6 +14,7 @@ from jupiterd.cycle.data.local_paths import local_paths
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.catalog.dataset_catalog import data_sets
 from jupiterd.daemon.executor.offered_paths import OfferedPaths
+from jupiterd.daemon.executor.worker_runner import MICRO_BATCH_FILE
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import WorkOrder
@@ -115,9 +116,11 @@ async def test_no_order_says_where_curves_are_written(tmp_path: Path) -> None:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr("jupiterd.daemon.executor.worker_runner.start_worker", start_worker)
             params = {"log_dir": "/home/ada", "store": {"name": "x"}, "asked_at": "x"}
+            params |= {MICRO_BATCH_FILE: "/home/ada/x"}
             with pytest.raises(NotOfferedError):
                 async for _ in two.worker_runner.run(WorkOrder("c1/x", 1, "train", params, {})):
                     pass
+    assert heard.pop(MICRO_BATCH_FILE) == str(two.state_dir.root / "micro_batches.json")
     assert heard.keys().isdisjoint(params)
 
 

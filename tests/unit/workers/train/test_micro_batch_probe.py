@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from torch import nn
 
 from jupiterd.cycle.micro_batches.known_choices import MOST_BEGUN
 from jupiterd.cycle.training.engine_options import DeviceAbilities
@@ -14,7 +15,12 @@ from jupiterd.protocol.frames import Preparing
 from jupiterd.protocol.preparing_stage import TRYING
 from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.batches import RankBatches
-from jupiterd.workers.train.micro_batch_probe import FILE, MicroBatchProbe, ProbeSetup
+from jupiterd.workers.train.micro_batch_probe import (
+    FILE,
+    LEAST_S,
+    MicroBatchProbe,
+    ProbeSetup,
+)
 from jupiterd.workers.train.torch import torch_engine, torch_rank
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
@@ -22,6 +28,7 @@ from jupiterd.workers.training_engine import MicroBatch, TrainingEngine, digest
 from tests.support.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 
 ENGINES = ("torch", pytest.param("mlx", marks=pytest.mark.mlx))
+GPT2 = {"architecture": "gpt2", "ff": 128, "kv_heads": 2}
 BATCH, DEFAULT = 16, 2
 STEPS = 3
 
@@ -101,11 +108,26 @@ def test_training_after_a_probe_is_that_without_one(name: str, masks: str, tmp_p
     speeds = Speeds(engine)
     micro_batch = chosen(engine, shape, plan, task)
     assert micro_batch == BATCH
-    assert set(speeds.tried) == {2, 4, 8, 16}
+    assert set(speeds.tried) == {1, 2, 4, 8, 16}
+    assert speeds.tried.count(1) == 1, "it warms up"
 
     fixed = plan.model_copy(update={"micro_batch_sequences": BATCH})
     other = engine_of(name, shape, fixed)
     assert learned(engine, micro_batch, shards) == learned(other, BATCH, shards)
+
+
+def test_a_pass_draws_no_random_numbers_that_training_would_draw(tmp_path: Path):
+    shape = tiny_shape(**GPT2)
+    plan = plan_of(shape)
+    engine = engine_of("torch", shape, plan)
+    before = engine.random_state()
+    model: Any = engine
+    for module in model._model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.1
+    Speeds(engine)
+    chosen(engine, shape, plan, task_of(tmp_path))
+    assert engine.random_state() == before
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -240,7 +262,7 @@ def test_the_search_takes_no_longer_than_it_may(tmp_path: Path):
 
     cast("Any", engine).try_pass = slow
     chosen(engine, shape, plan, task_of(tmp_path), clock=lambda: now_s[0])
-    assert 0 < now_s[0] <= 3.0, "the training is a matter of seconds"
+    assert 0 < now_s[0] <= LEAST_S, "the training is a matter of seconds"
 
 
 def test_a_whole_training_probes_before_its_first_step(

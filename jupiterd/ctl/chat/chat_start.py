@@ -53,7 +53,7 @@ def start(invocation: Invocation, wanted: Wanted) -> None:
         if is_awaited and sys.stdin is not None and sys.stdin.isatty():
             console.notice("type the prompt, and Ctrl-D at its end")
         piped = piped_text(is_awaited=is_awaited)
-        text = question_of(prompt, piped)
+        text = question_of(prompt, piped, wanted.model)
         answer_once(invocation.state_dir, console, _talk(invocation, wanted, models), text)
         return
     ChatSession(invocation.state_dir, console, _talk(invocation, wanted, models)).converse()

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from jupiterd.ctl.chat.answers_shown import Answers
+from jupiterd.ctl.chat.model_names import PROMOTED
 from jupiterd.ctl.chat.screen.answer_screen import NoScreen
 from jupiterd.ctl.chat.screen.paper import paper_of
 from jupiterd.ctl.chat.talk import Talk
@@ -35,14 +36,24 @@ def piped_text(*, is_awaited: bool) -> str:
     return text.removesuffix("\n")
 
 
-def question_of(prompt: str, piped: str) -> str:
+def question_of(prompt: str, piped: str, model: str = "") -> str:
     """Return the whole question: what was piped, and below it what is asked of it.
+
+    Args:
+        prompt: of the command line.
+        piped: of standard input.
+        model: the only argument, if there was one: it may have been meant as the prompt.
 
     Raises:
         UsageError: there is none.
     """
     typed = os.fsencode(prompt).decode("utf-8", "replace")
     text = "\n\n".join(part for part in (piped, typed) if part.strip())
+    if not text and model:
+        raise UsageError(
+            f"nothing was asked of a model called {model}",
+            f'if that is the prompt: jupiterctl model chat {PROMOTED} "{model}"',
+        )
     if not text:
         raise UsageError(
             "nothing was asked", 'jupiterctl model chat "PROMPT", or without any at a terminal'

@@ -79,6 +79,13 @@ def test_nothing_to_ask_is_said(ctl, server):
     assert server.asked == []
 
 
+def test_one_word_alone_may_have_been_the_prompt(ctl, server):
+    ran = ctl("model", "chat", "hello")
+    assert ran.exit_code == 2
+    assert "nothing was asked of a model called hello" in ran.err
+    assert 'jupiterctl model chat promoted "hello"' in ran.err
+
+
 def test_json_has_the_figures(ctl, server):
     told = json.loads(ctl("model", "chat", "base", "def f(n):", "-o", "json").out)
     [answer] = told["answers"]

@@ -23,7 +23,7 @@ def model_line(facts: ModelFacts) -> str:
     context = f", {facts.context_tokens:,} tokens of context" if facts.context_tokens else ""
     kinds = {True: "chats", False: "completes what you type", None: "answers"}
     also = f" ({facts.called})" if facts.called not in {"", facts.name} else ""
-    return f"{plain(facts.name)}{also} {kinds[facts.is_chat]}{where}{context}"
+    return f"{facts.title}{also} {kinds[facts.is_chat]}{where}{context}"
 
 
 def greeting(talk: Talk) -> list[str]:

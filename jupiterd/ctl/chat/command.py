@@ -7,10 +7,11 @@ import click
 
 from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.options.values import SERVED_MODEL
 
 
 @click.command("chat", cls=GlobalOptionsCommand)
-@click.argument("model", metavar="[MODEL]", required=False, default="")
+@click.argument("model", metavar="[MODEL]", required=False, default="", type=SERVED_MODEL)
 @click.argument("prompt", metavar="[PROMPT]", nargs=-1)
 @click.option("--system", metavar="TEXT", default="", help="Tell the model this before all else.")
 @click.option("--beside", metavar="MODEL", default="", help="Have a second model answer, too.")

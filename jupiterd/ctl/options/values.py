@@ -85,6 +85,10 @@ def _models(state_dir: Path) -> Iterable[str]:
     return [str(row["name"]) for row in _rows(state_dir, "models")]
 
 
+def _served_models(state_dir: Path) -> Iterable[str]:
+    return ["promoted", "base", *_models(state_dir)]
+
+
 def _cycles(state_dir: Path) -> Iterable[str]:
     from jupiterd.ids import short
 
@@ -105,7 +109,11 @@ def _none(_: Path) -> Iterable[str]:
     return ()
 
 
+SERVED_MODEL = NameParamType(_served_models, "dir")
+"""A model that is asked for an answer: two names more are known."""
+
 _OF: Mapping[str, NameParamType] = {
+    "beside": SERVED_MODEL,
     "domain": NameParamType(_domains, "file"),
     "size": NameParamType(_sizes),
     "node": NameParamType(_nodes),

@@ -73,6 +73,8 @@ def test_values_that_the_daemon_knows_are_completed(daemon, state_dir, monkeypat
     monkeypatch.setenv("JUPITER_STATE_DIR", str(state_dir))
     daemon.documents["cycles"] = {"schema": "jupiter/v1", "cycles": [{"id": "5dab00c0ffee0000"}]}
     daemon.documents["models"] = {"schema": "jupiter/v1", "models": [{"name": "python/2"}]}
+    assert asked("jupiterctl model chat --beside ", 4) == ["promoted", "base", "python/2"]
+    assert asked("jupiterctl model chat p", 3) == ["promoted", "python/2"]
     names = [node["name"] for node in STATUS["nodes"]]
     assert asked("jupiterctl node show ", 3) == names
     assert asked(f"jupiterctl train start --nodes {names[0]},", 4) == [

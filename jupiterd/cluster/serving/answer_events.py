@@ -1,8 +1,9 @@
 """The answers of engines as clients see them, whichever engine it was.
 
 Owns what is changed: `model` is the name that was asked for, and how many tokens there were comes
-in an event of its own, if that was asked for. What the engine wrote stays as it is. Where an engine
-counts no tokens that event says null: nothing is made up. Doesn't know sockets, nor engines by
+in an event of its own, if that was asked for; how likely tokens were has the form of completions
+there. What the engine wrote stays as it is. Where an engine counts no tokens that event says null:
+nothing is made up. Doesn't know sockets, nor engines by
 their names.
 """
 
@@ -10,6 +11,8 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
+
+from jupiterd.cluster.serving.token_logprobs import of_completion
 
 DONE: Final = b"data: [DONE]\n\n"
 _EVENT_END: Final = b"\n\n"
@@ -23,6 +26,7 @@ def whole_answer(body: bytes, model: str) -> tuple[bytes, Mapping[str, Any]]:
     if said is None:
         return body, {}
     said["model"] = model
+    _with_logprobs(said, 0)
     return json.dumps(said).encode(), _usage_of(said) or {}
 
 
@@ -37,6 +41,8 @@ class EventStream:
     """What the engine said of tokens; empty: nothing yet."""
     is_done: bool = False
     """The engine has ended it in order."""
+    _written: int = 0
+    """Characters of a completion so far."""
     _rest: bytes = b""
     _last: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -71,6 +77,7 @@ class EventStream:
             self.usage = usage
         said.pop("usage", None)
         said["model"] = self.model
+        self._written += _with_logprobs(said, self._written)
         self._last = said
         if said.get("choices") or "error" in said:
             yield _line({**said, "usage": None} if self.wants_usage else said)
@@ -80,6 +87,22 @@ class EventStream:
         if self.wants_usage:
             yield _line({**self._last, "choices": [], "usage": self.usage or None})
         yield DONE
+
+
+def _with_logprobs(said: Mapping[str, Any], offset: int) -> int:
+    """Put what is said of a completion's tokens into its form; return how long its text is."""
+    choices = said.get("choices")
+    first = cast("list[object]", choices)[:1] if isinstance(choices, list) else []
+    match first:
+        case [{"text": str(text), "logprobs": dict(logprobs)} as choice]:
+            found = of_completion(cast("dict[str, Any]", logprobs), offset)
+            if found is not None:
+                cast("dict[str, Any]", choice)["logprobs"] = found
+        case [{"text": str(text)}]:
+            pass
+        case _:
+            return 0
+    return len(text)
 
 
 def _line(said: Mapping[str, Any]) -> bytes:

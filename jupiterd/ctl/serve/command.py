@@ -42,7 +42,8 @@ def serve(  # noqa: PLR0913 - an option each
 ) -> None:
     """Have models answer on a port, as OpenAI's API has it, until Ctrl-C.
 
-    MODEL is `promoted` unless some are named: that name follows promotions. Whatever speaks
+    MODEL is `promoted` unless some are named: that name follows promotions. A model's folder may be
+    one, too, and is called by its last part. Whatever speaks
     OpenAI's API can ask there (/v1/chat/completions, /v1/completions, /v1/models), and a browser
     finds a page to chat on. Each request is shown in a line, without its text. The daemon finds a
     machine that has the model. Only this machine reaches the port, unless --host names another
@@ -54,11 +55,17 @@ def serve(  # noqa: PLR0913 - an option each
       jupiterctl model serve promoted base --port 8000
       jupiterctl model serve --host 0.0.0.0 --token ./token
     """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.chat.model_names import model_called
     from jupiterd.ctl.output.console import Console
     from jupiterd.ctl.serve.serving import WantedEndpoint, serve_until_interrupted
 
     wanted = WantedEndpoint(
-        models, port, host, None if token is None else str(token.absolute()), cors, pinned
+        tuple(map(model_called, models)),
+        port,
+        host,
+        None if token is None else str(token.absolute()),
+        cors,
+        pinned,
     )
     serve_until_interrupted(
         invocation.state_dir, wanted, Console.of(invocation), is_dry_run=invocation.is_dry_run

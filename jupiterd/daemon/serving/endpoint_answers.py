@@ -23,7 +23,7 @@ from jupiterd.cluster.serving.request_error import (
     of_engine,
 )
 from jupiterd.cluster.serving.served_model import ServedModel
-from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.clock import wall_s
 from jupiterd.daemon.serving.answering import Answer, AnswersRequests
 from jupiterd.daemon.serving.endpoint_access import HEADERS
 from jupiterd.daemon.serving.request_records import RequestRecord, RequestRecords, tokens_in
@@ -162,7 +162,7 @@ def _record(progress: _Progress, *, is_chat: bool) -> RequestRecord:
         model=progress.model,
         is_chat=is_chat,
         status=int(progress.status),
-        ended_at_s=now_s(),
+        ended_at_s=wall_s(),
         duration_s=_now_s() - progress.began_s,
         first_s=None if first_s is None else first_s - progress.began_s,
         prompt_tokens=tokens_in(progress.usage, "prompt_tokens"),

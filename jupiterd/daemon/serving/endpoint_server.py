@@ -13,7 +13,7 @@ from typing import Final
 from aiohttp import web
 
 from jupiterd.cluster.serving.access import AccessRules
-from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.clock import wall_s
 from jupiterd.daemon.serving.answering import AnswersRequests
 from jupiterd.daemon.serving.card.served_facts import TellsOfModels
 from jupiterd.daemon.serving.endpoint_access import Gate
@@ -46,7 +46,7 @@ def application_of(
     """Return what handles the requests of one endpoint."""
     app = web.Application(middlewares=[gate.let_in], client_max_size=MOST_BODY_BYTES)
     asked = AnswerHandlers(names, answers, line, records)
-    about = ModelHandlers(names, int(now_s()), cards)
+    about = ModelHandlers(names, int(wall_s()), cards)
     app.add_routes(
         [
             web.post("/v1/chat/completions", asked.chat),

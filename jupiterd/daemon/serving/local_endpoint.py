@@ -78,7 +78,7 @@ class OpensEndpoints:
     def _check_names(self, plan: EndpointPlan) -> None:
         """Raise where a name means nothing; the model of one that may come later can be missing."""
         names = ListedNames(self._endpoints.replica, plan.models)
-        for name in plan.models:
+        for name in names.listed:
             if name not in MAY_COME:
                 names.model(name)
 
@@ -101,8 +101,8 @@ class OpensEndpoints:
         names = ListedNames(self._endpoints.replica, plan.models)
         return {
             "url": f"http://{address}/v1",
-            "models": list(plan.models),
-            "missing": {name: why for name in plan.models if (why := _missing(names, name))},
+            "models": names.listed,
+            "missing": {name: why for name in names.listed if (why := _missing(names, name))},
             "has_token": bool(plan.token),
             "pinned": plan.is_pinned,
         }

@@ -5,6 +5,7 @@ them, folders too. What a name means is the catalogue's. Doesn't know HTTP.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -55,28 +56,39 @@ class AllNames:
 
 
 class ListedNames:
-    """The models that somebody listed, and no others."""
+    """The models that somebody listed, and no others; a folder is called by its last part."""
 
     def __init__(self, replica: KnowsState, listed: Sequence[str]) -> None:
-        self._replica, self._listed = replica, tuple(listed)
+        self._all = AllNames(replica)
+        self._meant = {_called(name): name for name in listed}
+
+    @property
+    def listed(self) -> list[str]:
+        """Return what clients call them, whether there is a model now or not."""
+        return [*self._meant]
 
     def model(self, name: str) -> ServedModel:
         """Return the model of that name; without a name the first that is listed."""
-        if name and name not in self._listed:
-            known = ", ".join(self._listed)
+        called = name or next(iter(self._meant))
+        if called not in self._meant:
+            known = ", ".join(self._meant)
             raise ModelNotServedError(f"the model {name} isn't served here", f"served are: {known}")
-        return served_model(self._replica.state, name or self._listed[0])
+        return replace(self._all.model(self._meant[called]), name=called)
 
     def names(self) -> list[str]:
         """Return those of the list that have a model now."""
-        return [name for name in self._listed if self._has(name)]
+        return [name for name in self._meant if self._has(name)]
 
     def _has(self, name: str) -> bool:
         try:
-            served_model(self._replica.state, name)
+            self.model(name)
         except ModelNotServedError:
             return False
         return True
+
+
+def _called(listed: str) -> str:
+    return Path(listed).name if listed.startswith(_FOLDER_BEGINS) else listed
 
 
 def _in_folder(name: str) -> ServedModel:

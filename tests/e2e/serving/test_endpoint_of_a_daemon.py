@@ -1,9 +1,7 @@
 """A real daemon's ways to its models: its own socket, its settings, and `model serve`."""
 
 import asyncio
-import json
 import os
-import signal
 import stat
 from pathlib import Path
 
@@ -13,7 +11,8 @@ import pytest
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.locations import SERVE_SOCKET
 from tests.support.daemon.two_nodes import until
-from tests.support.daemons.cluster import BIN, NAMES, Daemon, running
+from tests.support.daemons.cluster import NAMES, Daemon, running
+from tests.support.serving.served_command import served_command
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(180)]
 
@@ -74,25 +73,12 @@ async def test_jupiterctl_opens_an_endpoint_and_ctrl_c_closes_it(tmp_path: Path)
             async with locally(daemon, path) as client:
                 assert (await client.get("/v1/models")).json()["data"] == []
                 assert (await client.post("/v1/completions", json=HELLO)).status_code == 404
-        process = await asyncio.create_subprocess_exec(
-            BIN / "jupiterctl", "--state-dir", daemon.state_dir, "model", "serve", "--port", "0",
-            "-o", "jsonl", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        try:
-            assert process.stdout is not None
-            opened = json.loads(await process.stdout.readline())["endpoint"]
-            assert list(opened["missing"]) == ["promoted"]
-            async with httpx.AsyncClient() as client:
-                answer = await client.post(f"{opened['url']}/completions", json=HELLO)
-                assert answer.status_code == 404
-            request = json.loads(await process.stdout.readline())["request"]
-            assert (request["model"], request["status"]) == ("promoted", 404)
-            process.send_signal(signal.SIGINT)
-            assert await process.wait() == 0
-            async with httpx.AsyncClient() as client:
-                with pytest.raises(httpx.ConnectError):
-                    await client.get(f"{opened['url']}/models")
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+        async with served_command(daemon.state_dir) as serving:
+            assert list(serving.opened["missing"]) == ["promoted"]
+            async with httpx.AsyncClient(base_url=serving.url) as client:
+                assert (await client.post("/completions", json=HELLO)).status_code == 404
+                request = await serving.next_request()
+                assert (request["model"], request["status"]) == ("promoted", 404)
+                assert await serving.interrupt() == 0
+                with pytest.raises(httpx.TransportError):
+                    await client.get("/models")

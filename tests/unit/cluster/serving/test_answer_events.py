@@ -99,3 +99,52 @@ def test_an_answer_in_one_piece_gets_its_name():
 @pytest.mark.parametrize("body", [b"", b"[]", b"no json"])
 def test_an_answer_that_is_no_object_passes(body: bytes):
     assert whole_answer(body, NAME) == (body, {})
+
+
+CONTENT = [
+    {"token": "a ", "logprob": -0.5, "top_logprobs": [{"token": "a ", "logprob": -0.5}]},
+    {"id": 7, "logprob": -1.5},
+]
+
+
+def test_a_completion_tells_how_likely_tokens_were_in_its_own_form():
+    choice = {"index": 0, "text": "a b", "logprobs": {"content": CONTENT}}
+    body, _ = whole_answer(json.dumps({"choices": [choice]}).encode(), NAME)
+    assert json.loads(body)["choices"][0]["logprobs"] == {
+        "tokens": ["a ", "token_id:7"],
+        "token_logprobs": [-0.5, -1.5],
+        "top_logprobs": [{"a ": -0.5}, {}],
+        "text_offset": [0, 2],
+    }
+    streamed = word("xyz"), event(choices=[choice]), DONE
+    *_, last = said_by(EventStream(NAME, wants_usage=False), *streamed)
+    assert last["choices"][0]["logprobs"]["text_offset"] == [3, 5]
+
+
+def test_how_likely_tokens_of_a_conversation_were_stays_as_it_is():
+    choice = {"index": 0, "delta": {"content": "a b"}, "logprobs": {"content": CONTENT}}
+    (found,) = said_by(EventStream(NAME, wants_usage=False), event(choices=[choice]), DONE)
+    assert found["choices"] == [choice]
+
+
+@given(
+    st.recursive(
+        st.none() | st.text() | st.integers(),
+        lambda each: (
+            st.lists(each)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["choices", "text", "logprobs", "content", "token", "top_logprobs", "usage"]
+                ),
+                each,
+            )
+        ),
+    )
+)
+def test_whatever_an_engine_says_is_passed_on(said: Any):
+    stream = EventStream(NAME, wants_usage=True)
+    assert [
+        *stream.feed(b"data: " + json.dumps({"choices": said}).encode() + b"\n\n"),
+        *stream.end(),
+    ]
+    whole_answer(json.dumps({"choices": said}).encode(), NAME)

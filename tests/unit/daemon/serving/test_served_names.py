@@ -24,6 +24,16 @@ def test_a_list_gives_its_own_names_and_no_others():
             names.model(other)
 
 
+def test_a_folder_in_a_list_is_called_by_its_last_part_and_clients_name_no_paths(tmp_path: Path):
+    (tmp_path / "config.json").write_text("{}")
+    names = ListedNames(Known(), [str(tmp_path), "promoted"])
+    assert names.names() == [tmp_path.name, "promoted"]
+    found = names.model(tmp_path.name)
+    assert (found.name, found.folder) == (tmp_path.name, str(tmp_path))
+    with pytest.raises(ModelNotServedError):
+        names.model(str(tmp_path))
+
+
 def test_this_machine_s_user_has_all_names_and_folders(tmp_path: Path):
     names = AllNames(Known())
     assert names.names() == ["promoted", "python/2", "python/1"]

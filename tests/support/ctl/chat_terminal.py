@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
+from rich.cells import cell_len
+
 from tests.support.tui.screen import BLANK, Screen, Written
 from tests.support.tui.terminal import Terminal, in_terminal
 
@@ -37,6 +39,13 @@ class LineScreen(Screen):
             self._x = max(self._x - 1, 0)
         else:
             super()._take(piece)
+
+    def _write(self, text: str) -> None:
+        """Begin a new row where one is full, as terminals do."""
+        for char in text:
+            if self._x + cell_len(char) > self._columns:
+                self.feed(b"\r\n")
+            super()._write(char)
 
     def _obey(self, final: str, parameters: str) -> None:
         match final, parameters:

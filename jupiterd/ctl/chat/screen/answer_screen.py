@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TextIO
 
-from jupiterd.ctl.chat.screen.columns import SideBySide, cut
+from jupiterd.ctl.chat.screen.columns import SideBySide, WrappedText, cut
 from jupiterd.ctl.chat.screen.shown_text import shown_text
 
 DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
@@ -79,6 +79,32 @@ class NoScreen:
         """Do nothing."""
 
 
+class WordWrap:
+    """Writes text that grows onto a terminal, and takes a word along to the next row."""
+
+    def __init__(self, paper: Paper) -> None:
+        self._paper = paper
+        # The last column stays free: some terminals begin a new row when something stands there.
+        self._text = WrappedText(max(paper.columns - 1, 2))
+        self._done, self._shown = 0, ""
+
+    def write(self, text: str) -> None:
+        """Write more of it."""
+        self._text.feed(text)
+        rows = self._text.rows[self._done :]
+        self._done += len(rows)
+        written = "".join(f"{self._rest_of(row)}\n" for row in rows)
+        self._paper.write(written + self._rest_of(self._text.last))
+        self._shown = self._text.last
+
+    def _rest_of(self, row: str) -> str:
+        """Return what makes the row, the first of what is shown after it, of what stands there."""
+        shown, self._shown = self._shown, ""
+        if row.startswith(shown):
+            return row.removeprefix(shown)
+        return f"\r{CLEAR_TO_END_OF_ROW}{row}"  # its last word goes to the next row
+
+
 class OneBelowTheOther:
     """Shows the first side as it is written, and keeps what others write until it has ended."""
 
@@ -89,6 +115,7 @@ class OneBelowTheOther:
         self._ended = [False for _ in titles]
         self._shown = -1
         self._last = "\n"
+        self._wrap = WordWrap(paper)
 
     def text(self, side: int, piece: str) -> None:
         """Show it, or keep it for later."""
@@ -130,7 +157,7 @@ class OneBelowTheOther:
     def _write(self, text: str) -> None:
         if text:
             shown = shown_text(text)
-            self._paper.write(shown)
+            (self._wrap if self._paper.is_terminal else self._paper).write(shown)
             self._last = shown[-1]
 
 

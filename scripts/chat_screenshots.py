@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 150_000
-DESKTOP, PHONE = (1200, 800, 1.0), (390, 780, 1.5)
+DESKTOP, PHONE = (1200, 820, 1.0), (390, 780, 1.5)
 ANSWERED = "document.querySelector('.lanes:last-child') && document.querySelector('#stop').hidden"
 SETTINGS = {"system": "", "temperature": 0, "maxTokens": 160, "way": "auto"}
 WRITES_S = 600.0

@@ -65,6 +65,12 @@ def text(name: str, value: object) -> str:
     return value
 
 
+def whom(name: str, value: object) -> str:
+    """Check whom a request is for: a text, or as Open WebUI sends it an object with an id."""
+    found = cast("dict[str, object]", value).get("id") if isinstance(value, dict) else value
+    return text(name, found)
+
+
 def is_object(name: str, value: object) -> Mapping[str, Any]:
     """Check a field that is an object."""
     if not isinstance(value, dict):
@@ -141,7 +147,7 @@ OF_BOTH: Final[Mapping[str, FieldCheck]] = {
     "stream": flag,
     "logit_bias": logit_bias,
     "n": _ONE_ANSWER,
-    "user": text,
+    "user": whom,
 }
 
 OF_COMPLETIONS: Final[Mapping[str, FieldCheck]] = {

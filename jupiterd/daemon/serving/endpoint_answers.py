@@ -135,10 +135,9 @@ async def _streamed(
     try:
         async for piece in answer.chunks:
             progress.first_s = progress.first_s or _now_s()
-            for event in events.feed(piece):
-                await response.write(event)
-        for event in events.end():
-            await response.write(event)
+            if told := b"".join(events.feed(piece)):
+                await response.write(told)
+        await response.write(b"".join(events.end()))
     except JupiterError as error:
         progress.status = answer_of(error).status
         await response.write(answer_of(error).last_events())

@@ -254,3 +254,26 @@ async def test_what_is_told_of_a_request_has_figures_and_no_text():
         assert record.first_s is not None
         assert 0 < record.first_s <= record.duration_s
         assert "two" not in json.dumps(record.to_plain())
+
+
+async def test_what_open_webui_sends_is_answered():
+    """Its calls as its server makes them: the list of models, a chat, and a title for it."""
+    who = {"X-OpenWebUI-User-Name": "ann", "Authorization": f"Bearer {TOKEN}"}
+    extras = {
+        "chat_id": "c1",
+        "session_id": "s1",
+        "tool_ids": None,
+        "features": {"web_search": False},
+        "metadata": {"task": "chat", "variables": {"{{USER_NAME}}": "ann"}},
+        "params": {},
+        "user": {"id": "1", "name": "ann"},
+    }
+    async with open_endpoint(EndpointPlan(port=0, token=TOKEN)) as here:
+        here.client.headers.update(who)
+        assert (await here.client.get("/v1/models")).json()["data"][0]["id"] == "promoted"
+        asked = {"stream": True, "stream_options": {"include_usage": True}, **extras}
+        found = await events(here, CHAT, chat("one two", **asked))
+        assert found[-1]["usage"]["completion_tokens"] == 2
+        title = chat("a title", stream=False, max_completion_tokens=1000, **extras)
+        assert (await here.client.post(CHAT, json=title)).status_code == 200
+        assert not any(name in each for each in here.engine.asked for name in extras)

@@ -60,7 +60,7 @@ def over_ideal(*ranks: Told) -> float:
 def test_a_weight_changed_on_one_rank_stops_the_run_and_names_it(
     gangs: Gangs, engine: str, tmp_path: Path
 ) -> None:
-    told = gangs.trained(tmp_path, engine, 120, (0.0, 0.0, 0.0), (2, 2, 2), nudge_step=60)
+    told = gangs.trained(tmp_path, engine, 120, (0.0, 0.0, 0.0), (6, 6, 6), nudge_step=60)
     for one in told:
         assert one["error"] == "rank 2 holds other weights than the rest at step 100"
         assert len(one["steps"]) == 100, "nothing was wrong at the check before"

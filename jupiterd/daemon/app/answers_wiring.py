@@ -17,12 +17,14 @@ from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.daemon.serving.endpoints import Endpoints
 from jupiterd.daemon.serving.engines_on_demand import EndsEngines, EnginesOnDemand
 from jupiterd.daemon.serving.local_engines import AnswerCounts, LocalEngines
-from jupiterd.daemon.serving.promotion_follower import PromotionFollower
+from jupiterd.daemon.serving.name_followers import NameFollowers
+from jupiterd.daemon.serving.promotion_follower import FollowedName, PromotionFollower
 from jupiterd.daemon.serving.remote_engine import RemoteEngine
 from jupiterd.daemon.serving.router import Router
 from jupiterd.daemon.serving.serving_fleet import ServingFleet
 from jupiterd.daemon.serving.serving_report import ServingReport
 from jupiterd.daemon.view.local_view import LocalView
+from jupiterd.ids import ArtifactId
 from jupiterd.net.identity import Identity
 
 
@@ -50,10 +52,16 @@ class Serving:
         held = self.engines = EnginesOnDemand(lambda: pool_of(node))
         cache = node.artifact_cache
         counts = AnswerCounts()
-        self.follower = PromotionFollower(
-            node.replica, held, counts.waiting, cache.ensure, node.group
-        )
-        self.local = LocalEngines(held, self.follower, cache.ensure, counts)
+
+        async def bring(artifact: ArtifactId) -> None:
+            await cache.ensure(artifact)
+
+        def follower_of(followed: FollowedName) -> PromotionFollower:
+            ledger, group = node.replica, node.group
+            return PromotionFollower(ledger, held, counts.waiting, bring, group, followed)
+
+        self.followers = NameFollowers(follower_of, node.group)
+        self.local = LocalEngines(held, self.followers, bring, counts)
         self.report = ServingReport(
             self.local,
             node.peers,

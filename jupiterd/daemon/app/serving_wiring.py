@@ -8,7 +8,6 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final, Protocol
 
-from jupiterd.cluster.serving.promotion_follow import PROMOTED
 from jupiterd.daemon.serving.card.served_facts import ServedFacts
 from jupiterd.daemon.serving.endpoint_plan import EndpointPlan, checked_plan
 from jupiterd.daemon.serving.endpoints import Endpoints
@@ -39,7 +38,7 @@ def endpoints_of(node: Served) -> Endpoints:
     """Return what opens a daemon's endpoints; none is open yet."""
 
     def changed() -> None:
-        node.serving.follower.serve(is_wanted=PROMOTED in endpoints.models)
+        node.serving.followers.serve(endpoints.models)
 
     cards = ServedFacts(node.replica, node.artifact_cache, node.serving.fleet.serving)
     endpoints = Endpoints(node.replica, node.serving.router, changed, cards)

@@ -39,7 +39,6 @@ def tasks_of(node: "Parts", discovery: Discovery) -> Iterator[Task]:
     yield "outlook", node.observers.run()
     yield "cluster file", node.file_policy.run()
     yield "scripts", node.running_scripts.watch()
-    yield "promoted model", node.serving.follower.run()
     if node.serving_plan is not None:
         yield "models that are served", keep_serving(node.endpoints, node.serving_plan)
 

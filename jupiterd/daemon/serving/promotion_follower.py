@@ -1,4 +1,4 @@
-"""Keeps the model loaded here that the name `promoted` means.
+"""Keeps the model loaded here that a name means, such as `promoted`.
 
 Owns the loop that looks at the ledger and the engines, does what `promotion_follow` says, and tells
 a request which model takes it. Doesn't decide the steps, or run an engine.
@@ -8,7 +8,8 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.serving.promotion_follow import (
@@ -42,6 +43,7 @@ READY_WITHIN_S: Final = 300.0
 
 
 Found = TypeVar("Found")
+Meaning: TypeAlias = Callable[[State], ArtifactId | None]
 
 
 class KnowsPromotions(Protocol):
@@ -64,8 +66,17 @@ def promoted_in(state: State) -> ArtifactId | None:
     return None if found is None else found.artifact
 
 
+@dataclass(frozen=True)
+class FollowedName:
+    """A name that clients use."""
+
+    name: str
+    meaning: Meaning
+    """What it means, by what is agreed on; None: nothing yet."""
+
+
 class PromotionFollower:
-    """What `promoted` means on this node, while it serves that name."""
+    """What a name means on this node, while that is served."""
 
     def __init__(
         self,
@@ -74,9 +85,12 @@ class PromotionFollower:
         running: Callable[[ServedModel], int],
         bring: Callable[[ArtifactId], Awaitable[object]],
         group: asyncio.TaskGroup,
+        followed: FollowedName | None = None,
     ) -> None:
         """Take the ledger, the engines, the answers that a model has here, and the store."""
         self._group = group
+        followed = followed or FollowedName(PROMOTED, promoted_in)
+        self._name, self._meaning = followed.name, followed.meaning
         self._ledger, self._engines = ledger, engines
         self._running, self._bring = running, bring
         self._now = Following()
@@ -99,7 +113,7 @@ class PromotionFollower:
     @property
     def trouble(self) -> str:
         """Why the promoted model isn't the one that answers; empty where it is, or is loaded."""
-        return self._now.trouble(self._ledger.derived(promoted_in)) if self._is_wanted else ""
+        return self._now.trouble(self._ledger.derived(self._meaning)) if self._is_wanted else ""
 
     def serve(self, *, is_wanted: bool) -> None:
         """Serve the name from now on, or not any more."""
@@ -113,15 +127,15 @@ class PromotionFollower:
             BusyError: the first one isn't loaded in time.
             ModelNotServedError: nothing was ever promoted.
         """
-        if model.name != PROMOTED or not self._is_wanted:
+        if model.name != self._name or not self._is_wanted:
             return model
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(READY_WITHIN_S), self._stepped:
                 await self._stepped.wait_for(lambda: self._now.serving or self._cannot())
         if serving := self._now.serving:
-            return model_of(serving)
+            return self._model(serving)
         self._refuse()
-        raise BusyError("the promoted model is still being loaded", retry_after_s=10.0)
+        raise BusyError(f"the {self._name} model is still being loaded", retry_after_s=10.0)
 
     async def run(self) -> None:
         """Follow promotions for ever; nothing is done as long as the name isn't served."""
@@ -145,11 +159,11 @@ class PromotionFollower:
         if not self._is_wanted:
             return stopped(self._now)
         failed, self._failed = self._failed, {}
-        ready = {model.artifact for model in self._engines.ready() if model.name == PROMOTED}
+        ready = {model.artifact for model in self._engines.ready() if model.name == self._name}
         loaded = frozenset(each for each in ready if each is not None and each not in self._loads)
-        running = {each: self._running(model_of(each)) for each in self._now.held}
+        running = {each: self._running(self._model(each)) for each in self._now.held}
         engines = Engines(loaded, failed, running)
-        return step(self._now, now_s(), self._ledger.derived(promoted_in), engines)
+        return step(self._now, now_s(), self._ledger.derived(self._meaning), engines)
 
     async def _do(self, deed: Deed) -> None:
         match deed:
@@ -159,7 +173,7 @@ class PromotionFollower:
                 if task := self._loads.pop(artifact, None):
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
-                await self._engines.unload(model_of(artifact))
+                await self._engines.unload(self._model(artifact))
             case Notice(event, artifact, reason):
                 level = logging.WARNING if event.endswith("failed") else logging.INFO
                 log.log(level, event, extra={"artifact": short(artifact), "reason": reason})
@@ -170,7 +184,7 @@ class PromotionFollower:
     async def _load(self, artifact: ArtifactId) -> None:
         try:
             await self._bring(artifact)
-            await self._engines.load(model_of(artifact))
+            await self._engines.load(self._model(artifact))
         except (JupiterError, OSError) as error:
             self._failed[artifact] = str(error)
         finally:
@@ -191,21 +205,24 @@ class PromotionFollower:
             woken.cancel()
             self._woken.clear()
 
+    def _model(self, artifact: ArtifactId) -> ServedModel:
+        return model_of(artifact, self._name)
+
     def _cannot(self) -> bool:
         """Say whether no model is to come soon."""
-        wanted = self._ledger.derived(promoted_in)
+        wanted = self._ledger.derived(self._meaning)
         return not self._is_wanted or wanted is None or bool(self._now.trouble(wanted))
 
     def _refuse(self) -> None:
-        wanted = self._ledger.derived(promoted_in)
+        wanted = self._ledger.derived(self._meaning)
         if wanted is None:
             raise ModelNotServedError(
-                "no model was promoted yet", "jupiterctl cycle start DOMAIN trains one"
+                "no model is promoted" if self._name == PROMOTED else f"no model is {self._name}"
             )
         if reason := self._now.trouble(wanted):
-            raise BusyError(f"the promoted model can't be loaded: {reason}", retry_after_s=15.0)
+            raise BusyError(f"the {self._name} model can't be loaded: {reason}", retry_after_s=15.0)
 
 
-def model_of(artifact: ArtifactId) -> ServedModel:
-    """Return a promoted model as engines know it."""
-    return ServedModel(PROMOTED, artifact)
+def model_of(artifact: ArtifactId, name: str = PROMOTED) -> ServedModel:
+    """Return a model that a name means, as engines know it."""
+    return ServedModel(name, artifact)

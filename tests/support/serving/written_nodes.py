@@ -11,8 +11,6 @@ def give_engines(node: Node, engines: WrittenEngines | None = None) -> WrittenEn
     async def bring(_: object) -> None:
         return None
 
-    serving = node.serving
-    for part in (serving.local, serving.follower):
-        part._engines = written
-        part._bring = bring
+    node.artifact_cache.ensure = bring
+    node.serving.engines._pool = written
     return written

@@ -11,6 +11,8 @@ import pytest
 
 from jupiterd.cluster.facts.facts import ClusterFounded
 from jupiterd.cluster.facts.steering import StudentSteered
+from jupiterd.cluster.serving.promotion_follow import Following
+from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.serving import promotion_follower
 from jupiterd.daemon.serving.endpoint_plan import EndpointPlan
@@ -46,8 +48,14 @@ class Served:
         contents = [each["choices"][0]["delta"]["content"] for each in said]
         return {content.split()[2] for content in contents}, len(contents)
 
+    @property
+    def standing(self) -> Following:
+        follower = self.node.serving.followers.of()
+        assert follower is not None
+        return follower.standing
+
     async def serves(self, artifact: ArtifactId) -> None:
-        await until(lambda: self.node.serving.follower.standing.serving == artifact)
+        await until(lambda: self.standing.serving == artifact)
 
 
 @pytest.fixture
@@ -57,13 +65,11 @@ async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenera
         facts = [ClusterFounded("home"), admission_of(node), BEGUN, made(FIRST)]
         await node.replica.append(1, [*facts, *said(FIRST, "PROMOTE")])
         engines = give_engines(node, WrittenEngines(token_s=0.02, load_s=0.1))
-        task = node.group.create_task(node.serving.follower.run())
         async with (
             node.endpoints.opened(EndpointPlan(port=0)) as endpoint,
             httpx.AsyncClient(base_url=endpoint.url, timeout=TIMEOUT_S) as client,
         ):
             yield Served(node, engines, client)
-        task.cancel()
 
 
 async def test_eight_clients_read_on_while_the_name_goes_to_the_next_model_and_back(
@@ -95,14 +101,22 @@ async def test_a_model_that_was_rolled_back_answers_no_new_request_and_ends_its_
     running = asyncio.ensure_future(served.answer(40))
     await until(lambda: len(served.engines.running) == 1)
     await served.node.replica.append(3, [ROLLED_BACK])
-    await until(lambda: served.node.serving.follower.standing.serving is None)
+    await until(lambda: served.standing.serving is None)
     refused = await served.client.post("/completions", json={"model": "promoted", "prompt": "x"})
     assert (refused.status_code, refused.json()["error"]["code"]) == (404, "model_not_found")
     assert await running == ({SECOND}, 40)
     await until(lambda: not served.engines.held)
 
 
-async def test_who_ends_the_endpoint_gives_the_model_up(served: Served) -> None:
+async def test_another_endpoint_s_models_are_kept_loaded_until_it_ends(served: Served) -> None:
     await served.serves(FIRST)
-    served.node.serving.follower.serve(is_wanted=False)
+    by_name = ServedModel("python/1", FIRST)
+    async with served.node.endpoints.opened(EndpointPlan(("python/1", "nobody"), port=0)):
+        await until(lambda: set(served.engines.ready()) == {model_of(FIRST), by_name})
+    await until(lambda: served.engines.ready() == [model_of(FIRST)])
+
+
+async def test_who_serves_a_name_no_more_gives_its_model_up(served: Served) -> None:
+    await served.serves(FIRST)
+    served.node.serving.followers.serve(())
     await until(lambda: not served.engines.held)

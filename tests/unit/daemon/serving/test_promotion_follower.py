@@ -176,7 +176,7 @@ async def test_an_engine_that_died_is_loaded_again() -> None:
 
 async def test_where_nothing_was_promoted_a_request_is_told_so() -> None:
     async with serving(None) as here:
-        with pytest.raises(ModelNotServedError, match="no model was promoted yet"):
+        with pytest.raises(ModelNotServedError, match="no model is promoted"):
             await here.ask()
 
 

@@ -26,6 +26,13 @@ def model_line(facts: ModelFacts) -> str:
     return f"{facts.title}{also} {kinds[facts.is_chat]}{where}{context}"
 
 
+def changed_lines(before: ModelFacts, now: ModelFacts) -> list[str]:
+    """Return that a name means another model by now; nothing if it doesn't, or nobody said."""
+    if not before.called or not now.called or before.called == now.called:
+        return []
+    return [f"{now.title} is {now.called} by now, and was {before.called}"]
+
+
 def greeting(talk: Talk) -> list[str]:
     """Return the lines above the first prompt."""
     lines = [model_line(partner.facts) for partner in talk.partners]

@@ -48,6 +48,15 @@ class Partner:
         """Say whether it is known to complete text rather than to chat."""
         return self.facts.is_chat is False
 
+    def learn(self, facts: ModelFacts) -> None:
+        """Take what is known of it by now; what it turned out to be stays unless that was said."""
+        is_same = facts.called == self.facts.called
+        if facts.is_chat is None and is_same:
+            facts = replace(facts, is_chat=self.facts.is_chat)
+        if not is_same:
+            self.measure = Measure()
+        self.facts = facts
+
 
 @dataclass(frozen=True)
 class Question:
@@ -96,8 +105,12 @@ async def ask(
 async def _chat(
     answers: Answers, partner: Partner, question: Question, reader: Reader, writing: Writing
 ) -> None:
-    """Have it answered by the model's template; without one, note that the model completes."""
+    """Have it answered by the model's template; without one, note that the model completes.
+
+    Where the server refuses its length, less is sent each time; if nothing helps, all stays.
+    """
     _forget(partner, _that_fits(partner, question), reader)
+    kept = partner.conversation
     while True:
         messages = partner.conversation.messages(question.text)
         body = {"model": partner.facts.name, "messages": messages, **question.sampling.fields()}
@@ -105,18 +118,26 @@ async def _chat(
             await _read(answers.answer(CHAT, body), reader, writing)
         except PromptTooLongError:
             if writing.text or not partner.conversation.can_forget:
+                partner.conversation = kept
                 raise
-            _forget(partner, partner.conversation.forgetting(), reader)
+            partner.conversation = partner.conversation.forgetting()
         except JupiterError as error:
             if writing.text or partner.facts.is_chat or not lacks_template(error):
                 raise
             partner.facts = replace(partner.facts, is_chat=False)
             return
         else:
-            partner.facts = replace(partner.facts, is_chat=True)
-            if writing.prompt_tokens:
-                partner.measure = Measure(length(messages), writing.prompt_tokens)
+            if partner.conversation.forgotten > kept.forgotten:
+                reader.forgets(partner.conversation.forgotten)
+            _learn(partner, writing, length(messages))
             return
+
+
+def _learn(partner: Partner, writing: Writing, sent_characters: int) -> None:
+    """Keep what an answer shows of its model."""
+    partner.facts = replace(partner.facts, is_chat=True)
+    if writing.prompt_tokens:
+        partner.measure = Measure(sent_characters, writing.prompt_tokens)
 
 
 def _that_fits(partner: Partner, question: Question) -> Conversation:

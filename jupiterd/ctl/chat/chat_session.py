@@ -3,9 +3,10 @@
 Owns what Ctrl-C and Ctrl-D do. Doesn't know how any of it is done.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
-from jupiterd.ctl.chat.answer_lines import greeting
+from jupiterd.ctl.chat.answer_lines import changed_lines, greeting
 from jupiterd.ctl.chat.answer_round import facts_of, names_of
 from jupiterd.ctl.chat.answers_shown import Answers
 from jupiterd.ctl.chat.asking import Question
@@ -89,10 +90,20 @@ class ChatSession:
         return not outcome.leaves
 
     def _ask(self, question: Question) -> None:
+        self._look_again()
         for writing in self._answers.shown(question, self._paper()):
             if writing.error is not None:
                 self._console.error(writing.error)
         self._console.line("")
+
+    def _look_again(self) -> None:
+        """See whether a name means another model by now; what asks says why it can't be seen."""
+        names = [partner.facts.name for partner in self._talk.partners]
+        with suppress(JupiterError):
+            found = facts_of(self._state_dir, names)
+            for partner, facts in zip(self._talk.partners, found, strict=True):
+                self._say(*changed_lines(partner.facts, facts))
+                partner.learn(facts)
 
     def _say(self, *lines: str) -> None:
         paper = self._paper()

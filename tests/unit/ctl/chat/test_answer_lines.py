@@ -3,6 +3,7 @@
 import pytest
 
 from jupiterd.ctl.chat.answer_lines import (
+    changed_lines,
     figures_line,
     forgotten_line,
     greeting,
@@ -97,6 +98,12 @@ def test_a_folder_is_called_by_its_last_part():
     assert ModelFacts("/home/me/my model/").title == "my model"
     assert ModelFacts("python/2").title == "python/2"
     assert ModelFacts("a\x1b[2J").title == "a?[2J"
+
+
+def test_another_promoted_model_is_told():
+    first, second = (ModelFacts("promoted", called=f"python/{number}") for number in (2, 3))
+    assert changed_lines(first, second) == ["promoted is python/3 by now, and was python/2"]
+    assert changed_lines(first, first) == changed_lines(first, ModelFacts("promoted")) == []
 
 
 def test_what_is_left_out_is_told_with_the_size_of_the_context():

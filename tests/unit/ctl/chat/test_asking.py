@@ -102,11 +102,12 @@ async def test_where_the_server_refuses_the_oldest_turns_are_left_out_one_by_one
     model, talk = Model(context_tokens=12), asked()
     talk.partner.conversation = Conversation().with_turn("a" * 60, "b").with_turn("c" * 60, "d")
     await talk.ask(model)
-    assert talk.forgotten == [1, 2]
+    assert talk.forgotten == [2]
     assert [each["content"] for each in model.bodies[-1]["messages"]] == ["question"]
     assert len(talk.partner.conversation.turns) == 3
     with pytest.raises(PromptTooLongError, match="100 tokens, and 12 of context"):
         await talk.ask(model, "e" * 400)
+    assert talk.partner.conversation.forgotten == 2, "where nothing helps, nothing is forgotten"
 
 
 async def test_where_the_context_is_known_they_are_left_out_before_it_is_asked():
@@ -127,6 +128,15 @@ async def test_what_was_written_before_the_engine_died_is_kept():
         await talk.ask(model)
     [turn] = talk.partner.conversation.turns
     assert turn.answered == "one"
+
+
+async def test_what_a_model_turned_out_to_be_stays_until_it_is_another():
+    talk = asked(called="python/2")
+    await talk.ask(Model(template=False))
+    talk.partner.learn(ModelFacts("promoted", called="python/2", node="nuc"))
+    assert (talk.partner.completes, talk.partner.facts.node) == (True, "nuc")
+    talk.partner.learn(ModelFacts("promoted", called="python/3"))
+    assert talk.partner.facts.is_chat is None
 
 
 def test_an_answer_that_nobody_ended_was_stopped():

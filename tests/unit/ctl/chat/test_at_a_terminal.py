@@ -55,6 +55,19 @@ def test_a_conversation_with_commands_is_remembered(state_dir, server):
         assert terminal.ended() == 0
 
 
+@pytest.mark.full
+def test_another_promoted_model_is_told_in_the_midst_of_a_conversation(state_dir, server):
+    server.models["promoted"].jupiter = {"chat": True, "name": "python/2"}
+    with chat_terminal(state_dir) as terminal:
+        terminal.until(lambda shown: "promoted (python/2) chats" in shown and ">>>" in shown)
+        server.models["promoted"].jupiter = {"chat": True, "name": "python/3"}
+        terminal.press(b"hello\r")
+        terminal.until(lambda shown: "promoted is python/3 by now, and was python/2" in shown)
+        terminal.until(lambda shown: shown.count(">>>") == 2)
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+
+
 def test_ctrl_c_stops_an_answer_and_leaves_at_the_prompt(state_dir, server):
     server.models["slow"] = Served(lambda _: ["a beginning", HOLD, " never"], BASE)
     with chat_terminal(state_dir, "slow") as terminal:

@@ -5,8 +5,8 @@ Pure. Owns that default and the most that may be tried. Doesn't know how speeds 
 
 A GPU wastes about a constant time on each micro batch: the launches of its kernels and what the
 host does in between. That was about 5 ms of 25m on an H200, so a micro batch should compute for
-twenty times as long, where memory allows. A CPU wastes next to nothing, and keeps what the size
-says (`docs/benchmarks.md` has both).
+twenty times as long, where memory allows. A CPU wastes little, and has little cache: one to two
+thousand tokens at a time are as good as any number (`docs/benchmarks.md` has both).
 """
 
 from collections.abc import Callable
@@ -27,6 +27,9 @@ from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 
 FILLING_S: Final = 0.1
 """A micro batch that computes for so long wastes little of a GPU's time."""
+
+CPU_TOKENS: Final = (1024, 2048)
+"""Of a micro batch on a CPU: no fewer, and no more."""
 
 METAL_MOST_S: Final = 2.0
 """macOS ends a program whose command holds the GPU for longer while it draws the screen (mlx issue
@@ -51,13 +54,15 @@ def default_micro_batch(
 ) -> int:
     """Return the sequences that one rank holds at a time.
 
-    Never fewer than the plan has, but for macOS's sake; a plan that doesn't fit is another's
-    business. More only where they fit a GPU without more checkpointing than the plan's own.
+    On a GPU never fewer than the plan has, but for macOS's sake; a plan that doesn't fit is
+    another's business. More only where they fit without more checkpointing than the plan's own.
 
     flops_per_s: what the device makes of a training; 0: nobody knows
     """
-    if plan.options.micro_batch == "fixed" or device.kind == CPU:
+    if plan.options.micro_batch == "fixed":
         return plan.micro_batch_sequences
+    if device.kind == CPU:
+        return _on_cpu(shape, plan, device)
     planned = min(plan.micro_batch_sequences, plan.batch_sequences)
     each_s = sequence_s(shape, flops_per_s)
     most = most_micro_batch(shape, plan, device, flops_per_s)
@@ -83,6 +88,18 @@ def most_micro_batch(
 def sequence_s(shape: ModelShape, flops_per_s: float) -> float:
     """Return about how long a device computes on one sequence, forward and backward."""
     return flops_per_token(shape) * shape.seq_len / (flops_per_s or UNKNOWN_FLOPS_PER_S)
+
+
+def _on_cpu(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> int:
+    """Return what the plan has, with fewer tokens where these are many, and more where few."""
+    planned, few, many = plan.micro_batch_sequences, *CPU_TOKENS
+    least, most = -(-few // shape.seq_len), max(1, many // shape.seq_len)
+    if planned > most:
+        return most
+    if planned >= min(least, plan.batch_sequences):
+        return planned
+    fitting = largest_size(plan.batch_sequences, _fits(shape, plan, device))
+    return max(planned, min(least, fitting))
 
 
 def _fits(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> Callable[[int], bool]:

@@ -30,10 +30,12 @@ class ExpectedMicroBatch:
     source: Literal["asked", "size", "default", "measured"]
     tokens_per_s: float = 0.0
     """Where it was measured."""
+    is_tried: bool = True
+    """Its device is one on which ranks try others."""
 
     def lines(self) -> list[str]:
-        """Return what people are told of it; nothing of what the size says, which a CPU keeps."""
-        if self.source == "size":
+        """Return what people are told of it; nothing of a CPU, on which little hangs on it."""
+        if not self.is_tried and self.source != "asked":
             return []
         why = {
             "asked": "as asked",
@@ -83,12 +85,13 @@ def expected_micro_batch(
     device = seat.device
     if plan.options.micro_batch == "fixed":
         return ExpectedMicroBatch(plan.micro_batch_sequences, "asked")
-    if device.kind == CPU:
-        return ExpectedMicroBatch(plan.micro_batch_sequences, "size")
-    if file is not None and (found := _measured(seat, shape, plan, options, file)):
+    is_tried = device.kind != CPU
+    here = file if is_tried else None
+    if here is not None and (found := _measured(seat, shape, plan, options, here)):
         return found
     size = micro_batch_on(device, seat.machine, shape, plan)
-    return ExpectedMicroBatch(size, "default")
+    source = "size" if size == plan.micro_batch_sequences and not is_tried else "default"
+    return ExpectedMicroBatch(size, source, is_tried=is_tried)
 
 
 def _measured(

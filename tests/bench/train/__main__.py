@@ -18,6 +18,7 @@ from tests.bench.train.kills import Struck, kills
 from tests.bench.train.lone_kills import LoneStrike, lone_kills
 from tests.bench.train.losses import CABLES, Loss, losses
 from tests.bench.train.memory_peaks import print_peaks
+from tests.bench.train.micro_batches import print_micro_batches
 from tests.bench.train.supervision import supervision
 from tests.bench.train.tuning import print_tuning
 from tests.bench.train.vocabulary import print_vocabularies
@@ -48,6 +49,7 @@ TRIALS = 20
 
 COSTS: dict[str, Callable[[str, int], None]] = {
     "vocabulary": lambda engine, _: print_vocabularies(engine),
+    "micro batches": print_micro_batches,
     "tuning": print_tuning,
 }
 """What is measured in processes of its own: name -> what prints it of an engine."""

@@ -109,7 +109,7 @@ async def test_an_architecture_that_mlx_lacks_trains_on_one_machine_and_in_a_gan
             on_mlx = cluster.ctl(*asked, "--engine", "mlx")
             assert on_mlx.returncode == 2
             assert "MLX can't train this hrm_text model" in on_mlx.stderr
-            for nodes, batch in (("1", "1 x 2 x 1 = 2"), ("2", "1 x 2 x 2 = 4")):
+            for nodes, batch in (("1", "2 x 1 x 1 = 2"), ("2", "2 x 1 x 2 = 4")):
                 done = cluster.ctl(
                     *(*asked, "--nodes", nodes, "--wait", "--timeout", "100"), timeout_s=120
                 )

@@ -64,10 +64,35 @@ def test_whatever_fits_with_the_default_and_keeps_its_checkpointing(size: str, m
         assert need.fits(device)
 
 
-def test_a_cpu_keeps_what_the_plan_has():
-    shape = PRESETS["25m"]
-    cpu = DeviceAbilities("torch", "cpu", 64 * GIB)
-    assert default_micro_batch(shape, plan_of(shape), cpu, 1e11) == 8
+@pytest.mark.parametrize("engine", ["torch", "mlx"])
+@pytest.mark.parametrize(
+    ("seq_len", "planned", "found"),
+    [
+        (1024, 8, 2),
+        (1024, 1, 1),
+        (2048, 8, 1),
+        (4096, 1, 1),
+        (256, 8, 8),
+        (256, 4, 4),
+        (256, 1, 4),
+        (64, 1, 16),
+        (64, 16, 16),
+        (16, 1, 64),
+    ],
+)
+def test_a_cpu_gets_one_to_two_thousand_tokens(engine: str, seq_len: int, planned: int, found: int):
+    shape = PRESETS["25m"].model_copy(update={"seq_len": seq_len})
+    plan = plan_of(shape, micro_batch_sequences=planned)
+    cpu = DeviceAbilities(engine, "cpu", 64 * GIB)
+    assert default_micro_batch(shape, plan, cpu, 0.0) == found
+
+
+def test_a_cpu_gets_no_more_than_a_step_has_or_its_memory_holds():
+    shape = PRESETS["25m"].model_copy(update={"seq_len": 64})
+    plan = plan_of(shape, micro_batch_sequences=1, batch_sequences=6)
+    assert default_micro_batch(shape, plan, DeviceAbilities("torch", "cpu", 64 * GIB), 0.0) == 6
+    small = DeviceAbilities("torch", "cpu", 1 * GIB)
+    assert 1 <= default_micro_batch(shape, plan, small, 0.0) <= 6
 
 
 def test_what_people_say_is_kept():

@@ -51,7 +51,7 @@ async def test_the_reply_says_what_is_to_be_expected(tmp_path: Path) -> None:
         assert said[0].startswith("Model 1m: d_model=128, layers=3, heads=2, seq_len=64")
         assert said[1].startswith("Precision fp32 | Autocast=OFF | GradScaler=OFF | AdamW")
         assert "of 16.0 GB" in next(line for line in said if line.startswith("Memory per device"))
-        assert said[-2].startswith("Effective batch 1 x 32 x 1 = 32 sequences")
+        assert said[-2].startswith("Effective batch 16 x 2 x 1 = 32 sequences")
         assert said[-1].startswith("Expected speed isn't known yet: not all of these devices were")
         assert (expected["steps"], expected["tokens"], expected["tokens_per_s"]) == (
             10, 10 * 32 * 64, None,

@@ -268,7 +268,10 @@ def test_the_search_takes_no_longer_than_it_may(tmp_path: Path):
 def test_a_whole_training_probes_before_its_first_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(torch_engine, "abilities", lambda _: DeviceAbilities("torch", "test", 0))
+    def of_no_cpu(_: str) -> DeviceAbilities:
+        return DeviceAbilities("torch", "test", 0)
+
+    monkeypatch.setattr(torch_engine, "abilities", of_no_cpu)
     inputs, plan = make_inputs(tmp_path), derive(tiny_shape(), 1)
     params = train_params(tiny_shape(), plan) | {FILE: str(tmp_path / "choices.json")}
     task = TaskAlone("train", params, inputs, tmp_path / "out")

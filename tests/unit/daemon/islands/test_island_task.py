@@ -9,7 +9,7 @@ import pytest
 from jupiterd.cluster.facts.facts import Fact, TrainingStarted
 from jupiterd.cluster.planning.engines import MLX, EngineChoice
 from jupiterd.cycle.base.work_item import WorkResult
-from jupiterd.cycle.training.plan import TrainPlan
+from jupiterd.cycle.training.plan import derive
 from jupiterd.daemon.cycles import term_duties
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
@@ -84,7 +84,7 @@ async def test_a_rank_of_an_island_is_told_of_what_it_is_a_part(tmp_path: Path) 
         gang_plan = GangPlan(
             3, EngineChoice(MLX, (leading.term.self_id,), "as asked"), "", 0, 0.0, (4,)
         )
-        meeting, plan = Rendezvous(), TrainPlan.model_construct(steps=100)
+        meeting, plan = Rendezvous(), derive(tiny_shape(), 1)
         orders = RankOrders(
             leading.term,
             leading.machines,

@@ -12,7 +12,6 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 150_000
 DESKTOP, PHONE = (1200, 820, 1.0), (390, 780, 1.5)
 ANSWERED = "document.querySelector('.lanes:last-child') && document.querySelector('#stop').hidden"
-SETTINGS = {"system": "", "temperature": 0, "maxTokens": 160, "way": "auto"}
+SETTINGS = {"system": "", "temperature": 0, "maxTokens": 120, "way": "auto"}
 WRITES_S = 600.0
 """That a model may take for an answer, with others on the same cores."""
 
@@ -72,13 +71,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "screenshots")
     parser.add_argument("--ask", action="append", required=True, metavar="QUESTION")
     parser.add_argument("--beside", default="", metavar="MODEL", help="for the picture of two")
+    parser.add_argument("--ask-both", default="", metavar="QUESTION", help="there; else the first")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))  # the browser's protocol is spoken by the tests, too
-    asyncio.run(pictures(options))
+    asyncio.run(take_pictures(options))
     return 0
 
 
-async def pictures(options: argparse.Namespace) -> None:
+async def take_pictures(options: argparse.Namespace) -> None:
     """Open the page, ask, and take every picture."""
     from tests.support.browser.chromium import chromium
     from tests.support.browser.devtools import opened_tab
@@ -87,7 +87,10 @@ async def pictures(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder, chromium(Path(folder)) as address:
         async with opened_tab(address) as tab:
             await _open(tab, options.url)
-            await _take_all(Pictures(tab, options.out), options.ask, options.beside)
+            pictures = Pictures(tab, options.out)
+            await _take_all(pictures, options.ask)
+            if options.beside:
+                await _take_two(pictures, options.ask_both or options.ask[0], options.beside)
 
 
 async def _open(tab: "Tab", url: str) -> None:
@@ -98,24 +101,22 @@ async def _open(tab: "Tab", url: str) -> None:
     await tab.until("document.querySelector('.card')")
 
 
-async def _take_all(pictures: Pictures, questions: list[str], beside: str) -> None:
+async def _take_all(pictures: Pictures, questions: list[str]) -> None:
     await pictures.tab.size(*DESKTOP)
-    await _all(pictures.ask, questions)
+    for question in questions:
+        await pictures.ask(question)
     await pictures.take("chat-light", DESKTOP, "light")
     await pictures.take("chat-dark", DESKTOP, "dark")
     await pictures.tab.click("#show-card")
     await pictures.take("chat-phone", PHONE, "light")
-    if beside:
-        await pictures.tab.size(*DESKTOP)
-        await pictures.choose("#beside", beside)
-        await pictures.tab.click("#new-chat")
-        await _all(pictures.ask, questions[:1])
-        await pictures.take("chat-beside", DESKTOP, "light")
 
 
-async def _all(ask: Callable[[str], Awaitable[None]], questions: list[str]) -> None:
-    for question in questions:
-        await ask(question)
+async def _take_two(pictures: Pictures, question: str, beside: str) -> None:
+    await pictures.tab.size(*DESKTOP)
+    await pictures.choose("#beside", beside)
+    await pictures.tab.click("#new-chat")
+    await pictures.ask(question)
+    await pictures.take("chat-beside", DESKTOP, "light")
 
 
 if __name__ == "__main__":

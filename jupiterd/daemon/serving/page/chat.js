@@ -190,7 +190,7 @@ function figures({ began, first, pieces, tokens, end }) {
   const found = [`${tokens === null ? "about " : ""}${count} ${count === 1 ? "token" : "tokens"}`];
   if (count > 1 && s > LEAST_S) found.push(`${speed((count - 1) / s)} tokens/s`);
   found.push(`first after ${((first - began) / 1000).toFixed(2)} s`);
-  if (end === "length") found.push("cut off at its most tokens");
+  if (end === "length") found.push("cut at its longest");
   return found.join(" · ");
 }
 

@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 CHECKS := check-types check-style check-contracts check-generated
 
-.PHONY: setup demo score test test-all test-rest test-long test-real test-failures test-upgrade test-network chaos chaos-cycle data-kills fuzz bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard gpu-check simulate simulate-hours layouts-table models-table metrics-table reference licences check $(CHECKS) proto constraints audit install-check release-check clean
+.PHONY: setup demo score test test-all test-rest test-long test-real test-failures test-upgrade test-network chaos chaos-cycle data-kills fuzz bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-serving bench-islands bench-dashboard gpu-check simulate simulate-hours layouts-table models-table metrics-table reference licences check $(CHECKS) proto constraints audit install-check release-check clean
 
 # Installs everything into .venv; again only when what is to be installed has changed. TORCH_INDEX=URL takes torch from
 # another index than the rest: builds for CPUs alone are at https://download.pytorch.org/whl/cpu.
@@ -121,6 +121,11 @@ bench-train: setup
 # What a CUDA card shows, in one call of under nine minutes: make gpu-check [ONLY=loops]
 gpu-check: setup
 	@$(BIN)/python -m tests.bench.gpu $(if $(ONLY),--only '$(ONLY)')
+
+# How fast answers come through the pool of engines, beside the engine's own server: make bench-serving [ENGINE=mlx]
+# [MODEL=FOLDER] [CLIENTS=1,8,32] [URL=http://127.0.0.1:47480 NAME=promoted]
+bench-serving: setup
+	@$(BIN)/python -m tests.bench.serving $(if $(ENGINE),--engine $(ENGINE)) $(if $(MODEL),--model '$(MODEL)') $(if $(CLIENTS),--clients $(CLIENTS)) $(if $(TRIALS),--trials $(TRIALS)) $(if $(URL),--url $(URL)) $(if $(NAME),--name $(NAME))
 
 # How fast the data engine is, against what people would use instead: make bench-data [ONLY=filters] [TRIALS=3] [SIZE=3000]
 bench-data: setup

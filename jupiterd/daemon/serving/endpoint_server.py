@@ -5,6 +5,7 @@ takes 16 MB: whoever imports this module does so once models are to be served. D
 """
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -33,6 +34,11 @@ BACKLOG: Final = 1024
 KEEP_ALIVE_S: Final = 75.0
 END_GRACE_S: Final = 0.5
 """For answers that are being written when an endpoint ends."""
+
+_OF_HTTP: Final = logging.getLogger(f"{__name__}.http")
+_OF_HTTP.setLevel(logging.CRITICAL)
+"""Of aiohttp, which writes a traceback for whatever is no HTTP: anybody could fill the log so. What
+goes wrong in handlers is logged by the gate."""
 
 
 def application_of(
@@ -73,6 +79,7 @@ async def served(app: web.Application, bound: socket.socket) -> AsyncGenerator[N
         app,
         handler_cancellation=True,
         access_log=None,
+        logger=_OF_HTTP,
         keepalive_timeout=KEEP_ALIVE_S,
         shutdown_timeout=END_GRACE_S,
     )

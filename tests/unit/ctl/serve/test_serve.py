@@ -128,3 +128,15 @@ def test_two_on_one_port_are_refused(models, state_dir: Path, ctl: Callable[...,
 def test_without_a_daemon_it_says_so(ctl: Callable[..., Any]):
     ran = ctl("model", "serve")
     assert ran.exit_code == 3
+
+
+def test_a_daemon_that_ends_ends_the_command_too(state_dir: Path):
+    with start_blocking_portal() as portal:
+        with portal.wrap_async_context_manager(serving(state_dir)):
+            shown = running(state_dir, "--port", "0", "-o", "jsonl")
+            process = shown.__enter__()
+            line_of(process)
+        _, said = process.communicate(timeout=20)
+        shown.__exit__(None, None, None)
+    assert process.returncode == 3
+    assert "no jupiterd answers" in said

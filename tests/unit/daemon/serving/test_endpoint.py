@@ -277,3 +277,29 @@ async def test_what_open_webui_sends_is_answered():
         title = chat("a title", stream=False, max_completion_tokens=1000, **extras)
         assert (await here.client.post(CHAT, json=title)).status_code == 200
         assert not any(name in each for each in here.engine.asked for name in extras)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x00\xff\x00\xff\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 20_000 + b"\r\n\r\n",
+        b"POST /v1/models HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"",
+    ],
+)  # fmt: skip
+async def test_what_is_no_http_ends_its_connection_alone(
+    sent: bytes, caplog: pytest.LogCaptureFixture
+):
+    async with open_endpoint() as here:
+        address = httpx.URL(here.url)
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        writer.write(sent)
+        writer.write_eof()
+        assert b"Traceback" not in await reader.read()
+        writer.close()
+        assert (await here.client.post(TEXT, json=text("one"))).status_code == 200
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []

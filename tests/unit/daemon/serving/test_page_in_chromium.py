@@ -365,6 +365,7 @@ async def test_nothing_is_wider_than_the_window(tab, endpoint, width):
     endpoint.cards["m" * 80] = {}
     await tab.size(width, 720)
     await opened(tab, endpoint)
+    assert await tab.value(WIDER) == []
     await answered(tab, "q" * 200)
     assert await tab.value("document.documentElement.scrollWidth") == width
     assert await tab.value(WIDER) == []

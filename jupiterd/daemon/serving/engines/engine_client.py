@@ -43,9 +43,9 @@ class EngineClient:
     def __init__(self, port: int) -> None:
         self._url = f"http://{HOST}:{port}"
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENCE_S)
-        self._session = aiohttp.ClientSession(
-            timeout=timeout, connector=aiohttp.TCPConnector(limit=0), trust_env=False
-        )
+        # A connection for each answer: an engine may just be closing one that is kept.
+        connector = aiohttp.TCPConnector(limit=0, force_close=True)
+        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, trust_env=False)
         self._replies: set[aiohttp.ClientResponse] = set()
 
     @property

@@ -22,7 +22,7 @@ FILE: Final = "nats.db"
 MAX_ROWS: Final = 500_000
 """Some 30 MB; with more it begins anew."""
 ID_DIGITS: Final = 64
-"""Of an artifact's id, which is the name of its folder in a store."""
+"""Of an artifact's id."""
 
 _BUSY_S: Final = 60.0
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS nats (key BLOB PRIMARY KEY, nats REAL) WITHOUT ROWID"
@@ -63,9 +63,10 @@ class SavedNats:
 
     def _keys(self, model: Path, texts: Sequence[str]) -> list[tuple[int, bytes]]:
         """Return the key of each text; none where nothing says which model it is."""
-        if self._folder is None or len(model.name) != ID_DIGITS:
+        artifact = model.parent.name  # a store has an artifact's files in ID/files
+        if self._folder is None or len(artifact) != ID_DIGITS:
             return []
-        begins = f"{model.name}\0{self._engine}\0{MAX_CONTEXT}\0".encode()
+        begins = f"{artifact}\0{self._engine}\0{MAX_CONTEXT}\0".encode()
         return [(n, blake3(begins + text.encode()).digest(16)) for n, text in enumerate(texts)]
 
     @contextmanager

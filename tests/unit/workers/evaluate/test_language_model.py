@@ -14,6 +14,7 @@ from jupiterd.cycle.gate.verdict import decide  # noqa: E402
 from jupiterd.cycle.generation.completions import COMPLETIONS_FILE, read_completions  # noqa: E402
 from jupiterd.errors import CorruptArtifactError  # noqa: E402
 from jupiterd.protocol.frames import TaskFinished  # noqa: E402
+from jupiterd.store.artifacts import ArtifactStore  # noqa: E402
 from jupiterd.workers.evaluate.documents import ScoringLimits  # noqa: E402
 from jupiterd.workers.evaluate.language_model import PLAIN_HEADS, LanguageModel  # noqa: E402
 from jupiterd.workers.evaluate.saved_nats import SavedNats  # noqa: E402
@@ -175,15 +176,21 @@ def test_all_are_scored_over_the_same_bytes(model_dir, other_dir, tmp_path):
 
 
 def test_a_model_that_was_scored_before_is_scored_no_more(model_dir, other_dir, tmp_path):
-    base = tmp_path / ("b" * 64)  # as a store names the folders of artifacts
-    shutil.copytree(other_dir, base)
-    inputs = held_out_inputs(tmp_path, model_dir, base=base)
+    store = ArtifactStore(tmp_path / "store")
+    candidate, base = (
+        store.path(store.ingest(shutil.copytree(folder, tmp_path / folder.name)))
+        for folder in (model_dir, other_dir)
+    )
+    inputs = held_out_inputs(tmp_path, candidate, base=base)
     params, kept = (
         ScoreParams(0, 1, ScoringLimits(10, 4096, 5)),
         SavedNats(tmp_path / "kept", "torch"),
     )
     first = score(inputs, params, saved_nats=kept).documents
     (base / "model.safetensors").unlink()
+    told: list[int] = []
+    assert score(inputs, params, lambda done, *_: told.append(done), kept).documents == first
+    assert told[-1] == 20, "both are told as done"
     assert score(inputs, params, saved_nats=kept).documents == first
     assert all(math.isfinite(row.base_nats) for row in first)
     elsewhere = score(inputs, params, saved_nats=SavedNats(tmp_path / "kept", "mlx")).documents

@@ -38,6 +38,7 @@ TASKS = {
     "try_generator": "jupiterd.workers.generate.generator_trial",
     "prompt": "jupiterd.workers.generate.prompt",
     "evaluate": "jupiterd.workers.answers.evaluation",
+    "grade_questions": "jupiterd.workers.answers.question_grading",
     "evaluate_held_out": "jupiterd.workers.evaluate.held_out",
     "gate": "jupiterd.workers.evaluate.gate_verdict",
     "choose_proxy_text": "jupiterd.workers.proxies.text",

@@ -1,1 +1,1 @@
-"""Having the models of a round answer the same prompts, for people to read side by side."""
+"""Having models answer: the same prompts, to be read side by side, and people's own questions."""

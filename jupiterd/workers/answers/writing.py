@@ -107,7 +107,7 @@ def _of_model(
 def _written(
     engine: WritingEngine, prompts: Sequence[AskedPrompt], on_written: OnWritten
 ) -> dict[AskedPrompt, str]:
-    requests = [Request(_fitting(engine, prompt.for_models()), seed=0) for prompt in prompts]
+    requests = [Request(fitting(engine, prompt.for_models()), seed=0) for prompt in prompts]
     found: dict[AskedPrompt, str] = {}
     for number, answer in engine.write(requests, GREEDY):
         found[prompts[number]] = answer.text[:MAX_ANSWER_CHARS]
@@ -115,7 +115,7 @@ def _written(
     return found
 
 
-def _fitting(engine: WritingEngine, prompt: Prompt) -> Prompt:
+def fitting(engine: WritingEngine, prompt: Prompt) -> Prompt:
     """Return the prompt, or as much of its end as a model of short context can hold."""
     text = prompt.opening
     while not engine.fits(prompt, NEW_TOKENS) and len(text) > 1:

@@ -24,7 +24,7 @@ WITH_ENGINE = frozenset(
     {
         *("torch", "mlx"),  # nurseries of that kind
         *("train", "train_mlx", "evaluate", "generate", "train_proxy", "draw_weights"),
-        *("check_sync", "prompt", "evaluate_held_out", "write_pairs"),
+        *("check_sync", "prompt", "evaluate_held_out", "write_pairs", "grade_questions"),
     }
 )
 """First words of the arguments of what imports an engine."""

@@ -1,4 +1,4 @@
-"""`jupiterctl model ...`: lists, shows, exports and promotes models, and talks to them."""
+"""`jupiterctl model ...`: lists, shows, exports, promotes and asks models, and talks to them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,6 +10,7 @@ import click
 from jupiterd.ctl.chat.command import chat
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.ctl.model.model_eval import eval_model
 from jupiterd.ctl.output.console import Console
 from jupiterd.ctl.serve.command import serve
 from jupiterd.document_schema import SCHEMA
@@ -31,6 +32,7 @@ def command() -> None:
 
 command.add_command(chat)
 command.add_command(serve)
+command.add_command(eval_model)
 
 
 @command.command("list")

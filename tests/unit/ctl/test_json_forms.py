@@ -54,6 +54,7 @@ WITHOUT_JSON = {
 ELSEWHERE = {
     "model chat": "chat/test_one_answer.py",
     "model export": "model/test_model.py",
+    "model eval": "model/test_model_eval.py",
     "data export": "data/test_data_export.py",
     "cycle report": "test_report.py",
     "launch list": "launch/test_known.py",

@@ -10,6 +10,7 @@ from typing import Any
 from jupiterd.ctl.report import sections
 from jupiterd.ctl.report.html import Html, element
 from jupiterd.ctl.report.samples import Chosen
+from jupiterd.ctl.report.talking import talking
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """The Content-Security-Policy: the browser runs no scripts and loads nothing."""
@@ -28,6 +29,7 @@ def report_page(report: Mapping[str, Any], chosen: Chosen | None) -> str:
         "body",
         element("h1", title),
         *sections.facts(report),
+        *talking(cycle, rounds),
         sections.overview(report),
         sections.loss(report),
         sections.phases(cycle),

@@ -11,6 +11,7 @@ from jupiterd.ctl.report.chart import MAX_POINTS, Interval, Series, interval_cha
 from jupiterd.ctl.report.html import element, text
 from jupiterd.ctl.report.samples import choose
 from jupiterd.cycle.base.drop_reason import DropReason
+from jupiterd.daemon.runtime.settings import SERVE_PORT
 from jupiterd.workers.data.clean.drops import Drops
 from tests.support.ctl.documents import cycle
 from tests.support.ctl.model_material import DETAILS, row, verdict_document
@@ -102,7 +103,11 @@ def test_a_page_has_everything_and_needs_nothing(daemon, ctl, folders, tmp_path)
     elements = parsed(page)
     assert elements.seen >= {"svg", "table", "details", "mark", "pre"}
     assert "script" not in elements.seen
-    assert not {"src", "href", "onerror", "onload"} & elements.attributes.keys()
+    assert not {"src", "onerror", "onload"} & elements.attributes.keys()
+    (link,) = elements.attributes["href"]  # followed if somebody clicks, and by an anchor alone
+    assert link.startswith(f"http://127.0.0.1:{SERVE_PORT}/?model=")
+    assert link.endswith("%2F2")
+    assert page.count("href=") == page.count("<a href=") == 1
     assert "url(" not in page
     assert "\x1b" not in page
     assert "prefers-color-scheme: dark" in page

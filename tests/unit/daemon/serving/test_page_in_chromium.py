@@ -249,6 +249,14 @@ async def test_the_models_card_is_shown(tab, endpoint):
     assert await tab.value("document.title") == "promoted · Jupiter"
 
 
+async def test_a_link_may_name_the_model(tab, endpoint):
+    endpoint.cards["e8b6d51c/2"] = CARD
+    await tab.open(f"{endpoint.url}?model=e8b6d51c%2F2")
+    await tab.until("document.querySelector('.card')?.innerText.startsWith('e8b6d51c/2')")
+    await answered(tab, "Hello?")
+    assert endpoint.asked[-1]["model"] == "e8b6d51c/2"
+
+
 async def test_a_model_of_which_nothing_is_known_can_be_talked_to(tab, endpoint):
     del endpoint.cards["promoted"]
     await opened(tab, endpoint)

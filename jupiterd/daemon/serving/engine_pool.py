@@ -37,6 +37,7 @@ from jupiterd.daemon.serving.engines.pooled_engine import PooledEngine
 from jupiterd.errors import BusyError, JupiterError, ModelNotServedError, WorkFailedError
 from jupiterd.hardware import nvidia
 from jupiterd.ids import short
+from jupiterd.model_folder import check_links
 from jupiterd.processes.thread_shares import ThreadShares
 from jupiterd.store.artifacts import ArtifactStore
 
@@ -159,7 +160,11 @@ class EnginePool:
             folder = Path(model.folder or "")
             if not model.folder or not folder.is_dir():
                 raise ModelNotServedError(f"there is no folder {model.folder}")
-            return model_files(key_of_folder(folder), model.name, folder)
+            try:
+                check_links(folder)
+                return model_files(key_of_folder(folder), model.name, folder)
+            except OSError as error:
+                raise ModelNotServedError(f"{folder} can't be read: {error.strerror}") from error
         if not self._store.holds(model.artifact):
             raise ModelNotServedError(
                 f"{model.name} ({short(model.artifact)}) isn't on this machine",
@@ -196,7 +201,7 @@ class EnginePool:
                     reason = await self._until_over(engine, running, use)
         except BusyError as failure:
             error = failure
-        except (JupiterError, OSError) as failure:
+        except Exception as failure:  # noqa: BLE001 - whatever a stranger's files lead to
             error = _told(failure, engine.model.name)
             reason = error.message
         finally:
@@ -330,10 +335,13 @@ def _free_bytes(use: DeviceUse) -> int:
     return memory_limits.free_memory_bytes()
 
 
-def _told(failure: JupiterError | OSError, name: str) -> JupiterError:
+def _told(failure: Exception, name: str) -> JupiterError:
+    """Return the error for people; one that nobody foresaw is written to the log."""
     if isinstance(failure, JupiterError):
         return failure
-    return WorkFailedError(f"{name} can't be loaded: {failure}")
+    if not isinstance(failure, OSError):
+        log.error("engine_failed", exc_info=failure, extra={"model": name})
+    return WorkFailedError(f"{name} can't be loaded: {failure!r}")
 
 
 def _gib(size_bytes: int) -> str:

@@ -18,6 +18,7 @@ from jupiterd.daemon.serving.engines.engine_process import EngineProcess
 from jupiterd.errors import (
     BusyError,
     EngineLostError,
+    JupiterError,
     MissingExtraError,
     ModelNotServedError,
     PromptTooLongError,
@@ -172,6 +173,12 @@ async def test_a_model_that_no_engine_reads_is_told_with_each_reason(
     async with open_pool(tmp_path, PoolOptions(wanted=LLAMA)) as pool:
         with pytest.raises(Exception, match="can't be read"):
             await heard(pool, in_folder(folder), chat("hi"))
+        odd = write_chatty(tmp_path / "odd")
+        (odd / "config.json").write_text('{"model_type": "llama", "num_hidden_layers": [[]]}')
+        header = b'{"weight": {"shape": 7}}'
+        (odd / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+        with pytest.raises(JupiterError):
+            await heard(pool, in_folder(odd), chat("hi"))
         missing = in_folder(tmp_path / "nowhere")
         with pytest.raises(ModelNotServedError, match="nowhere"):
             await heard(pool, missing, chat("hi"))

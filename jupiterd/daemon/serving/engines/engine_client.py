@@ -6,6 +6,9 @@ import it only where a model is asked for.
 """
 
 import asyncio
+import contextlib
+import socket
+import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -24,6 +27,8 @@ READY_LOOK_S: Final = 2.0
 MAX_ERROR_BYTES: Final = 1 << 16
 _DONE: Final = b"[DONE]"
 _TAIL_BYTES: Final = 32
+_AT_ONCE: Final = struct.pack("ii", 1, 0)
+"""What is still to be sent is thrown away, and the other side hears of it."""
 
 _LOST = (aiohttp.ClientError, ConnectionError, asyncio.IncompleteReadError)
 
@@ -78,7 +83,7 @@ class EngineClient:
             yield EngineReply(reply.status, reply.content_type, _chunks(reply))
         finally:
             self._replies.discard(reply)
-            reply.close()
+            _break_off(reply)
 
     async def close(self) -> None:
         """Close all connections; whoever reads an answer hears that it is lost."""
@@ -97,6 +102,20 @@ async def _chunks(reply: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
         raise EngineLostError(_words(error)) from error
     if _may_be_cut(reply) and _DONE not in tail:
         raise EngineLostError("it broke its answer off")
+
+
+def _break_off(reply: aiohttp.ClientResponse) -> None:
+    """Close an answer's connection; reset it where more was to come.
+
+    mlx-lm's server notices nothing but a write that fails, and the first one after a usual end
+    doesn't: it would write another token or two.
+    """
+    connection = reply.connection
+    if connection is not None and connection.transport is not None:
+        ours = connection.transport.get_extra_info("socket")
+        with contextlib.suppress(OSError):  # it is closed already
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+    reply.close()
 
 
 def _may_be_cut(reply: aiohttp.ClientResponse) -> bool:

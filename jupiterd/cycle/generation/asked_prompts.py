@@ -5,7 +5,9 @@ Of a conversation the user's question is asked; of other text its beginning is g
 Doesn't know models, files, or the gate, which has text of its own that nobody is shown.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,12 +26,21 @@ MAX_QUESTION_CHARS: Final = 600
 """A longer question isn't asked: half of one would be another."""
 
 
+PART_CHARS: Final = 1_000
+"""A document may give further prompts, at paragraphs that stand so far apart at the least."""
+
+MAX_PARTS: Final = 5
+"""Of one document."""
+
+_PARAGRAPH: Final = re.compile(r"\n\n+(?=\S)")
+
+
 @dataclass(frozen=True)
 class AskedPrompt:
     """What all models of a cycle are asked once in each round."""
 
     document: str
-    """BLAKE3 of the held-out text that it is of."""
+    """BLAKE3 of the held-out text that it is of, or of its part."""
     text: str
     is_question: bool = False
     """It is what a user says, and no text to go on from."""
@@ -43,6 +54,8 @@ class AskedPrompt:
 class _Found:
     prompt: AskedPrompt
     cluster: str
+    part: int = 0
+    """Its number in the document: there are others only where documents are few."""
 
 
 def chosen_prompts(
@@ -67,19 +80,32 @@ def _prompts_of(held_out: Iterable[Sample], language: str) -> dict[str, _Found]:
     for sample in held_out:
         if held_out_part(sample.split) != DEV:
             continue
-        document = text_hash(sample.text)
-        if prompt := _prompt(document, sample, language):
-            found[document] = _Found(prompt, sample.cluster_id)
+        for part, prompt in enumerate(_prompts(sample, language)):
+            found[prompt.document] = _Found(prompt, sample.cluster_id, part)
     return found
 
 
-def _prompt(document: str, sample: Sample, language: str) -> AskedPrompt | None:
+def _prompts(sample: Sample, language: str) -> Iterator[AskedPrompt]:
+    """Yield what is asked about one document, its own beginning first."""
     said = conversation_in(sample)
     if said is not None:
-        question = _question(said)
-        return AskedPrompt(document, question, is_question=True) if question else None
-    cut = begun(document, sample.cluster_id, sample.text, language)
-    return None if cut is None else AskedPrompt(document, cut.beginning)
+        if question := _question(said):
+            yield AskedPrompt(text_hash(sample.text), question, is_question=True)
+        return
+    for text in _parts(sample.text):
+        cut = begun(text_hash(text), sample.cluster_id, text, language)
+        if cut is not None:
+            yield AskedPrompt(cut.document, cut.beginning)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield a text, then what is left of it from later paragraphs on."""
+    yield text
+    start, parts = 0, 1
+    for paragraph in _PARAGRAPH.finditer(text):
+        if parts < MAX_PARTS and paragraph.end() - start >= PART_CHARS:
+            start, parts = paragraph.end(), parts + 1
+            yield text[start:]
 
 
 def _question(said: Conversation) -> str:
@@ -94,12 +120,12 @@ def _question(said: Conversation) -> str:
 def _spread(found: Iterable[_Found], cycle: str, wanted: int) -> list[AskedPrompt]:
     """Return so many, of as many clusters as there are; a hash with the cycle's id decides."""
     placed = {_place(each, cycle): each for each in found}
-    of_cluster: dict[str, int] = {}
-    ranked: list[tuple[int, bytes, AskedPrompt]] = []
+    of_cluster: Counter[tuple[int, str]] = Counter()
+    ranked: list[tuple[int, int, bytes, AskedPrompt]] = []
     for place, each in sorted(placed.items()):
-        of_cluster[each.cluster] = of_cluster.get(each.cluster, 0) + 1
-        ranked.append((of_cluster[each.cluster], place, each.prompt))
-    return [prompt for _, _, prompt in sorted(ranked, key=lambda each: each[:2])[:wanted]]
+        of_cluster[each.part, each.cluster] += 1
+        ranked.append((each.part, of_cluster[each.part, each.cluster], place, each.prompt))
+    return [each[-1] for each in sorted(ranked, key=lambda each: each[:3])[:wanted]]
 
 
 def _place(found: _Found, cycle: str) -> bytes:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.data.split import DEV, GATE, TRAIN, VAULT
 from jupiterd.cycle.generation.asked_prompts import (
+    MAX_PARTS,
     MAX_QUESTION_CHARS,
     PROMPTS,
     AskedPrompt,
@@ -50,6 +51,22 @@ def test_each_cycle_has_others_and_of_as_many_clusters_as_there_are():
     first, second = (chosen_prompts(documents, "", cycle) for cycle in "ab")
     assert set(first) != set(second)
     assert len({of_cluster[each.document] for each in first}) == 12
+
+
+def test_where_documents_are_few_their_later_parts_are_asked_about_too():
+    long = [
+        replace(real("\n\n".join(function(100 * n + m) for m in range(60)), f"m{n}"), split=DEV)
+        for n in range(3)
+    ]
+    chosen = chosen_prompts(long, "", "c")
+    assert len(chosen) == 3 * MAX_PARTS
+    assert sum(sample.text.startswith(each.text) for sample in long for each in chosen[:3]) == 3
+    assert all(any(each.text in sample.text for sample in long) for each in chosen)
+    assert len({each.text for each in chosen}) == len(chosen)
+    many = chosen_prompts([*long, *held_out(30)], "", "c")
+    begins = [any(s.text.startswith(p.text) for s in [*long, *held_out(30)]) for p in many]
+    assert begins == [True] * PROMPTS, "a document's own beginning comes first"
+    assert chosen_prompts([*long, *held_out(30)], "", "c", chosen)[:15] == chosen
 
 
 @given(st.sets(st.integers(0, 39), max_size=25), st.integers(0, 20))

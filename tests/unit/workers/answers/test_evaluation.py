@@ -22,6 +22,9 @@ from jupiterd.protocol.frames import TaskFinished
 from tests.support.workers.data_material import function, real, run_worker, write
 from tests.support.workers.tiny_models import write_model
 
+pytestmark = pytest.mark.timeout(120)
+"""Several worker processes a test, on a machine that may be busy."""
+
 PARAMS = {
     "piece": 0,
     "pieces": 1,

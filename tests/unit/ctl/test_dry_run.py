@@ -80,7 +80,7 @@ READING = {
     "check sync", "launch run", "launch list", "launch logs", "launch stop",
     "domain lint", "domain list", "domain new", "domain schema",
     "cycle explain", "cycle list", "cycle plan", "cycle report", "cycle status", "cycle watch",
-    "gate run", "model chat", "model export", "model list", "model serve", "model show",
+    "gate run", "model chat", "model eval", "model export", "model list", "model serve", "model show",
     "train status", "train watch",
     "data audit", "data export", "data list", "data samples", "data why", "monitor", "events",
     "logs", "doctor", "completion", "version",

@@ -266,7 +266,7 @@ async def test_a_request_that_is_too_long_is_refused_there_as_well(two: Two) -> 
 
 async def test_who_is_no_member_any_more_gets_no_answer(two: Two) -> None:
     named = two.two.replica.state.roster.admissions_of(two.one.identity.node_id)
-    await two.two.replica.append(1, [NodeRemoved(two.one.identity.node_id, named, {})])
+    await two.two.replica.append(2, [NodeRemoved(two.one.identity.node_id, named, {})])
     with pytest.raises((NotAMemberError, EngineLostError)):  # or no connection at all
         await whole(two.engine, chat())
     assert not two.engines.asked

@@ -46,7 +46,7 @@ def messages_of(value: object) -> list[dict[str, Any]]:
 def _message(name: str, value: object) -> dict[str, Any]:
     said = is_object(name, value)
     role = said.get("role")
-    if role not in ROLES:
+    if not isinstance(role, str) or role not in ROLES:
         known = ", ".join(sorted(ROLES))
         raise refused(f"{name}.role must be one of {known}, not {shown(role)}", f"{name}.role")
     content = _content(f"{name}.content", said)

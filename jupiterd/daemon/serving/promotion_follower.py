@@ -185,8 +185,11 @@ class PromotionFollower:
         try:
             await self._bring(artifact)
             await self._engines.load(self._model(artifact))
-        except (JupiterError, OSError) as error:
+        except JupiterError as error:
             self._failed[artifact] = str(error)
+        except Exception as error:  # whatever a stranger's files lead to: the daemon goes on
+            log.exception("model_not_loaded", extra={"artifact": short(artifact)})
+            self._failed[artifact] = repr(error)
         finally:
             self._loads.pop(artifact, None)
             self._woken.set()

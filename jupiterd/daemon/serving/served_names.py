@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.serving.named_models import served_model, served_names
-from jupiterd.errors import ModelNotServedError
+from jupiterd.errors import JupiterError, ModelNotServedError
 
 _FOLDER_BEGINS: Final = ("/", "~")
 
@@ -82,7 +82,7 @@ class ListedNames:
     def _has(self, name: str) -> bool:
         try:
             self.model(name)
-        except ModelNotServedError:
+        except JupiterError:  # it can also be the beginning of several ids
             return False
         return True
 
@@ -96,7 +96,11 @@ def _in_folder(name: str) -> ServedModel:
         folder = Path(name).expanduser()
     except RuntimeError:  # there is no such user
         folder = Path(name)
-    if not (folder / "config.json").is_file():
+    try:
+        is_model = (folder / "config.json").is_file()
+    except OSError:  # such as a name that is too long, or a folder that others have closed
+        is_model = False
+    if not is_model:
         raise ModelNotServedError(
             f"there is no model in {folder}", "a model's folder has config.json and its weights"
         )

@@ -52,6 +52,9 @@ from jupiterd.weights_header import read_weights
 if TYPE_CHECKING:
     from jupiterd.daemon.serving.engines.engine_client import EngineClient
 
+MOST_JSON_BYTES: Final = 64 << 20
+"""Of a file beside a model's weights that the daemon reads itself."""
+
 LOADING_S: Final = 900.0
 LOOK_S: Final = 0.05
 TEMPLATE_FILES: Final = ("chat_template.jinja", "chat_template.json")
@@ -194,8 +197,10 @@ def model_files(key: str, name: str, folder: Path) -> ModelFiles:
 
 def _json(path: Path) -> dict[str, Any] | None:
     try:
+        if path.stat().st_size > MOST_JSON_BYTES:
+            return None
         found: object = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType]
 
@@ -237,10 +242,14 @@ async def _client(process: EngineProcess) -> "EngineClient":
 
     while not process.ended.done():
         for port in await process.ports():
-            client = EngineClient(port)
-            if await client.is_healthy():
+            client, is_healthy = EngineClient(port), False
+            try:
+                is_healthy = await client.is_healthy()
+            finally:
+                if not is_healthy:
+                    await client.close()
+            if is_healthy:
                 return client
-            await client.close()
         await asyncio.wait({process.ended}, timeout=LOOK_S)
     raise WorkFailedError(process.ended.result())
 

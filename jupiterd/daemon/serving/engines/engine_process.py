@@ -82,9 +82,9 @@ class EngineProcess:
         if self.end_words:
             return self.end_words
         words = f": {line}" if (line := self._log.last_line) else ""
-        if status <= 128:
+        if status - _SIGNALLED not in set(signal.Signals):
             return f"it ended with status {status}{words}"
-        name = signal.Signals(status - 128).name
+        name = signal.Signals(status - _SIGNALLED).name
         return f"it was killed by {name}" + ("" if name == "SIGKILL" else words)
 
     async def _keep(self, reader: asyncio.StreamReader) -> None:

@@ -129,6 +129,8 @@ def test_a_field_that_is_wrong_is_named(field: str, value: object):
         ("hello", "messages"),
         (["hello"], "messages[0]"),
         ([{"role": "robot", "content": "a"}], "messages[0].role"),
+        ([{"role": ["user"], "content": "a"}], "messages[0].role"),
+        ([{"role": {}, "content": "a"}], "messages[0].role"),
         ([{"role": "user"}], "messages[0].content"),
         ([{"role": "user", "content": []}], "messages[0].content"),
         (

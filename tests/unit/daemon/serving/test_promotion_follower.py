@@ -167,6 +167,21 @@ async def test_a_model_that_nobody_in_reach_has_leaves_the_old_one() -> None:
         assert OLD.encode() in await here.ask()
 
 
+async def test_a_load_that_fails_as_nobody_foresaw_leaves_the_old_model_and_the_daemon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving() as here:
+        await here.serves(OLD)
+
+        async def load(_: ServedModel) -> None:
+            raise RecursionError("a config.json of a stranger")
+
+        monkeypatch.setattr(here.engines, "load", load)
+        here.ledger.promote(NEW)
+        await until(lambda: "a config.json of a stranger" in here.follower.trouble)
+        assert OLD.encode() in await here.ask()
+
+
 async def test_an_engine_that_died_is_loaded_again() -> None:
     async with serving() as here:
         await here.serves(OLD)

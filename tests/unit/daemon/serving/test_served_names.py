@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.ledger.state import State
+from jupiterd.cluster.serving.served_model import ServedModel
+from jupiterd.daemon.serving import served_names
 from jupiterd.daemon.serving.served_names import AllNames, ListedNames
-from jupiterd.errors import ModelNotServedError
+from jupiterd.errors import JupiterError, ModelNotServedError, UsageError
 from tests.unit.daemon.catalog.test_model_catalog import FIRST, SECOND
 from tests.unit.daemon.serving.test_named_models import PROMOTED, state_of
 
@@ -43,3 +46,25 @@ def test_this_machine_s_user_has_all_names_and_folders(tmp_path: Path):
     (tmp_path / "config.json").write_text("{}")
     found = names.model(str(tmp_path))
     assert (found.artifact, found.folder) == (None, str(tmp_path))
+
+
+def test_a_path_that_no_system_takes_is_no_model():
+    with pytest.raises(ModelNotServedError, match="there is no model in"):
+        AllNames(Known()).model(f"/{'x' * 300}")
+
+
+def test_a_listed_name_that_means_several_models_by_now_hides_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    named = served_names.served_model
+
+    def meant(state: State, name: str) -> ServedModel:
+        if name == "ab":
+            raise UsageError("several ids begin with ab")
+        return named(state, name)
+
+    monkeypatch.setattr(served_names, "served_model", meant)
+    names = ListedNames(Known(), ["ab", "promoted"])
+    assert names.names() == ["promoted"]
+    with pytest.raises(JupiterError, match="several"):
+        names.model("ab")

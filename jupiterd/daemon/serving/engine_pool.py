@@ -85,10 +85,11 @@ class EnginePool:
         """Begin an answer, see `AnswersRequests`; the model is loaded first where it isn't."""
         engine = await self._engine(model)
         check_template(engine.model, request)
-        async with engine.answer():
+        with engine.answer():
             running = await engine.ready()
-            async with answered(running, engine.counter, request) as answer:
-                yield answer
+            with engine.computing():
+                async with answered(running, engine.counter, request) as answer:
+                    yield answer
 
     async def load(self, model: ServedModel) -> None:
         """Load a model and keep it until `unload`; return once it can answer.

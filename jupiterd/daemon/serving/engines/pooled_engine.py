@@ -5,8 +5,8 @@ know how it is started or ended (`engine_pool`).
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from jupiterd.cluster.serving.engine_choice import CPU
@@ -47,6 +47,7 @@ class PooledEngine:
         self._ready: asyncio.Future[RunningEngine] = asyncio.get_running_loop().create_future()
         self._ready.add_done_callback(_looked_at)
         self._seat = ExitStack()
+        self._written = 0
 
     @property
     def is_usable(self) -> bool:
@@ -86,27 +87,32 @@ class PooledEngine:
         if self.life.phase is Phase.ENDED:
             self.end()
 
-    @asynccontextmanager
-    async def answer(self) -> AsyncGenerator[None]:
-        """Count one answer, and let it compute with its share of the cores meanwhile."""
-        self.life = self.life.begun()
-        with self._seated():
-            try:
-                yield
-            finally:
-                self.life = self.life.finished(now_s())
-                if self.life.phase is Phase.ENDED:
-                    self.end()
-
     @contextmanager
-    def _seated(self) -> Generator[None]:
-        """Take part in sharing the cores as long as anything is written on them."""
-        if self.life.answers == 1 and self.device == CPU:
-            self._seat.enter_context(self.threads.seat())
+    def answer(self) -> Generator[None]:
+        """Count one answer, whether it is written or waits for the engine to be ready."""
+        self.life = self.life.begun()
         try:
             yield
         finally:
-            if not self.life.answers:
+            self.life = self.life.finished(now_s())
+            if self.life.phase is Phase.ENDED:
+                self.end()
+
+    @contextmanager
+    def computing(self) -> Generator[None]:
+        """Have a share of the cores as long as anything is written on them.
+
+        Not before the engine is ready: it is started with the share that it has while it loads, and
+        an answer that waits for it must not halve that.
+        """
+        if self.device == CPU and not self._written:
+            self._seat.enter_context(self.threads.seat())
+        self._written += 1
+        try:
+            yield
+        finally:
+            self._written -= 1
+            if not self._written:
                 self._seat.close()
 
 

@@ -5,6 +5,7 @@ GPU, or its lock where the owner has pinned the models that are served. Doesn't 
 CPU is anybody's.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -53,6 +54,7 @@ class EngineDevices:
     is_pinned: Callable[[], bool] = lambda: False
     folder: Path = FOLDER
     _pinned: dict[str, _Pinned] = field(default_factory=dict[str, _Pinned])
+    _pinning: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def kind(self) -> str:
@@ -74,7 +76,8 @@ class EngineDevices:
             return
         async with AsyncExitStack() as stack:
             holder = f"the model {name} that is served (process {os.getpid()})"
-            hold = self._pin if self.is_pinned() else self._borrow
+            is_pinned = self.is_pinned() or device.uuid in self._pinned
+            hold = self._pin if is_pinned else self._borrow
             try:
                 use = await stack.enter_async_context(hold(device.uuid, holder))
             except DeviceBusyError as error:
@@ -98,12 +101,13 @@ class EngineDevices:
     @asynccontextmanager
     async def _pin(self, uuid: str, holder: str) -> AsyncGenerator[DeviceUse]:
         """Hold the GPU's lock, once for all engines of this daemon."""
-        if (pinned := self._pinned.get(uuid)) is None:
-            stack = AsyncExitStack()
-            locked = device_locked(uuid, holder, self.folder)
-            descriptor = await stack.enter_async_context(locked)
-            pinned = self._pinned.setdefault(uuid, _Pinned(descriptor, stack))
-        pinned.engines += 1
+        async with self._pinning:  # of two engines at a time the second would find it locked
+            if (pinned := self._pinned.get(uuid)) is None:
+                stack = AsyncExitStack()
+                locked = device_locked(uuid, holder, self.folder)
+                descriptor = await stack.enter_async_context(locked)
+                pinned = self._pinned[uuid] = _Pinned(descriptor, stack)
+            pinned.engines += 1
         try:
             yield DeviceUse(self.kind, uuid, pinned.descriptor)
         finally:

@@ -69,9 +69,9 @@ async def keep_serving(endpoints: Endpoints, plan: EndpointPlan) -> None:
         try:
             async with endpoints.opened(plan):
                 await asyncio.Event().wait()
-        except JupiterError as error:
+        except (JupiterError, ImportError, OSError) as error:
             if pause_s == FIRST_PAUSE_S:
-                extra = {"address": str(plan.address), "reason": error.message}
+                extra = {"address": str(plan.address), "reason": str(error)}
                 log.warning("models_not_served", extra={**extra, "again": "now and then"})
         await asyncio.sleep(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

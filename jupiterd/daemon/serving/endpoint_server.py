@@ -100,12 +100,12 @@ async def listening(address: Address) -> socket.socket:
     """
     try:
         return await asyncio.to_thread(_bound, address)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter of a name that can be no host's
         import errno
 
-        if error.errno == errno.EADDRINUSE:
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             raise PortInUseError(f"another program listens at {address}") from error
-        reason = error.strerror or str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         raise InvalidSettingError(
             f"nothing can listen at {address}: {reason}", "leave --host out, or name an own address"
         ) from error

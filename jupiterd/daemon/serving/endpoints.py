@@ -4,10 +4,13 @@ Owns which there are, what they have in common, and their sockets from beginning
 know HTTP: what does is imported once an endpoint is opened. Doesn't know engines either.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Final
 
 from jupiterd.daemon.serving.answering import AnswersRequests
 from jupiterd.daemon.serving.card.served_facts import TellsOfModels
@@ -18,6 +21,8 @@ from jupiterd.daemon.serving.waiting_line import WaitingLine
 from jupiterd.ports import Address
 
 log = logging.getLogger(__name__)
+
+SERVER: Final = "jupiterd.daemon.serving.endpoint_server"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,7 @@ class Endpoints:
             PortInUseError: another program has the port, perhaps another endpoint.
             InvalidSettingError: nothing can listen there.
         """
+        await asyncio.to_thread(import_module, SERVER)  # takes half a second
         from jupiterd.daemon.serving.endpoint_server import (  # takes 16 MB, idle or not
             application_of,
             gate_of,

@@ -5,6 +5,8 @@ connection: the system keeps that waiting meanwhile. Doesn't know HTTP.
 """
 
 import asyncio
+import contextlib
+import logging
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,7 +17,11 @@ from typing import Final
 from jupiterd.daemon.runtime.owner_socket import owner_socket, remove_socket
 from jupiterd.daemon.serving.endpoints import Endpoints
 
+log = logging.getLogger(__name__)
+
 BACKLOG: Final = 1024
+PAUSE_S: Final = 1.0
+"""After a try that failed."""
 SERVER: Final = "jupiterd.daemon.serving.local_endpoint"
 
 
@@ -38,11 +44,24 @@ async def serving_socket(
 
 
 async def _serve(bound: socket.socket, endpoints: Endpoints) -> None:
-    await _somebody_comes(bound)
-    await asyncio.to_thread(import_module, SERVER)  # takes half a second
-    from jupiterd.daemon.serving.local_endpoint import serve_locally
+    """Serve from the first caller on; where that can't be, say so in the log and hang up."""
+    while True:
+        await _somebody_comes(bound)
+        try:
+            await asyncio.to_thread(import_module, SERVER)  # takes half a second
+            from jupiterd.daemon.serving.local_endpoint import serve_locally
 
-    await serve_locally(bound, endpoints)
+            await serve_locally(bound, endpoints)
+        except (ImportError, OSError) as error:  # aiohttp isn't installed, or too much is open
+            log.warning("models_not_served", extra={"reason": str(error)})
+            _hang_up(bound)
+            await asyncio.sleep(PAUSE_S)
+
+
+def _hang_up(bound: socket.socket) -> None:
+    """Close the connection that waits, so that its caller waits no more."""
+    with contextlib.suppress(OSError):
+        bound.accept()[0].close()
 
 
 async def _somebody_comes(bound: socket.socket) -> None:

@@ -79,8 +79,9 @@ class ServingService(serving_pb2_grpc.ServingServicer):
 
     async def _pieces(self, asked: AsyncIterator[serving_pb2.AnswerAsked]) -> AsyncGenerator[Piece]:
         try:
-            first = await anext(asked)
-        except StopAsyncIteration as error:
+            async with asyncio.timeout(CALLER_SILENT_S):
+                first = await anext(asked)
+        except (StopAsyncIteration, TimeoutError) as error:
             raise MalformedError("an answer was asked for without a request") from error
         model, request = order_from_proto(first.order)
         written = asyncio.Queue[Piece](MAX_PIECES)

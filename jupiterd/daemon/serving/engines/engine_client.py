@@ -24,7 +24,6 @@ SILENCE_S: Final = 300.0
 """An engine that says nothing for so long in the midst of an answer is given up."""
 
 READY_LOOK_S: Final = 2.0
-MAX_ERROR_BYTES: Final = 1 << 16
 _DONE: Final = b"[DONE]"
 _TAIL_BYTES: Final = 32
 _AT_ONCE: Final = struct.pack("ii", 1, 0)

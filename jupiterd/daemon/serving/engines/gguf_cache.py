@@ -5,6 +5,7 @@ used longest ago goes first. Doesn't know the format or the engine.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import shutil
@@ -93,9 +94,13 @@ async def _write(model: Path, path: Path) -> None:
     try:
         async with asyncio.timeout(WRITING_S):
             _, said = await process.communicate()
-    except BaseException:
-        process.kill()
+    except BaseException as error:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            process.kill()
         await process.wait()
+        if isinstance(error, TimeoutError):
+            words = f"no GGUF file of it: not written within {WRITING_S:.0f} s"
+            raise WorkFailedError(words) from error
         raise
     if process.returncode:
         lines = said.decode("utf-8", "replace").strip().splitlines() or ["it says nothing"]

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from jupiterd.daemon.serving import local_socket
 from jupiterd.daemon.serving.endpoints import Endpoints
 from jupiterd.daemon.serving.local_socket import serving_socket
 from jupiterd.errors import from_wire
@@ -67,6 +68,21 @@ async def test_a_caller_that_goes_at_once_keeps_nobody_from_being_answered(tmp_p
         assert (await client.get("/health")).status_code == 200
 
 
+async def test_where_the_server_can_not_be_loaded_callers_are_hung_up_on_and_the_daemon_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(local_socket, "PAUSE_S", 0.01)
+    with monkeypatch.context() as broken:
+        broken.setattr(local_socket, "SERVER", "jupiterd.nowhere")
+        async with local(tmp_path) as (client, _):
+            for _ in range(2):
+                with pytest.raises(httpx.TransportError):
+                    await client.get("/health")
+            broken.undo()
+            assert (await client.get("/health")).status_code == 200
+    assert "models_not_served" in caplog.text
+
+
 async def test_folders_answer_here_without_a_token(tmp_path: Path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}")
@@ -118,6 +134,7 @@ async def test_a_dry_run_opens_nothing(tmp_path: Path):
     [
         ({"host": "0.0.0.0", "port": 0}, "refused"),
         ({"host": "192.0.2.1", "token": "token"}, "invalid-setting"),
+        ({"host": "a" * 100, "token": "token"}, "invalid-setting"),
         ({"token": "/nowhere"}, "invalid-setting"),
         ({"port": 65536}, "invalid-setting"),
         ({"port": "x"}, "invalid-setting"),

@@ -206,6 +206,23 @@ async def test_an_answer_ends_whose_caller_is_heard_no_more(
     assert two.engines.ended == ["cut"]
 
 
+async def test_whoever_asks_for_nothing_holds_no_place(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving_service, "CALLER_SILENT_S", 0.3)
+
+    async def nothing() -> AsyncGenerator[AnswerAsked]:
+        await asyncio.Event().wait()
+        yield AnswerAsked()
+
+    peer = two.one.peers.require(two.two.identity.node_id)
+    call = peer.channels.serving.Answer(nothing())
+    async with asyncio.timeout(TIMEOUT_S):
+        with pytest.raises(grpc.aio.AioRpcError) as raised:
+            _ = [piece async for piece in call]
+    assert isinstance(from_rpc(raised.value, "two"), MalformedError)
+
+
 async def test_a_node_without_a_link_is_not_waited_for(two: Two) -> None:
     await two.one.peers.unlink(two.two.identity.node_id)
     with pytest.raises(PeerUnreachableError):

@@ -49,7 +49,7 @@ class RemoteEngine:
 
         Raises:
             EngineLostError: the peer died, or is heard no more.
-            PeerUnreachableError: there is no link to it.
+            PeerUnreachableError: there is no link to it, or it is too old to answer.
             JupiterError: what the peer refuses it with, BusyError among them.
         """
         order = order_to_proto(model, request)
@@ -106,6 +106,11 @@ class _Pieces:
         except StopAsyncIteration as error:
             raise self._lost("ended it") from error
         except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                raise PeerUnreachableError(
+                    f"{self._name} runs an older Jupiter, whose models answer nobody",
+                    "update it, or ask a machine that is up to date",
+                ) from error
             raise self._rebuilt(from_rpc(error, self._name)) from error
 
     def _rebuilt(self, error: JupiterError) -> JupiterError:

@@ -30,7 +30,7 @@ from jupiterd.ids import ArtifactId, NodeId, short
 log = logging.getLogger(__name__)
 
 MAX_TRIES: Final = 4
-"""Nodes that one request is offered to."""
+"""Nodes that one request is offered to; those that can't be reached don't count."""
 
 AWAY_RETRY_S: Final = 30.0
 
@@ -82,7 +82,7 @@ class Router:
         tried: dict[NodeId, JupiterError] = {}
         while True:
             found = await self._route(model, tried)
-            if isinstance(found, NoRoute) or len(tried) >= MAX_TRIES:
+            if isinstance(found, NoRoute) or _offers(tried) >= MAX_TRIES:
                 raise _refusal(found, tried)
             try:
                 return await self._ask(stack, found.node, model, request)
@@ -135,6 +135,11 @@ class Router:
         if node not in self._engines:
             self._engines[node] = self._remote(node)
         return self._engines[node]
+
+
+def _offers(tried: Mapping[NodeId, JupiterError]) -> int:
+    """Return how many nodes have heard of a request."""
+    return sum(not isinstance(error, PeerUnreachableError) for error in tried.values())
 
 
 def _refusal(found: Route | NoRoute, tried: Mapping[NodeId, JupiterError]) -> JupiterError:

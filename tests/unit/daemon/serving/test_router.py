@@ -164,6 +164,13 @@ async def test_a_request_is_not_offered_to_everybody() -> None:
     assert len(names) > MAX_TRIES
 
 
+async def test_nodes_that_can_not_be_reached_keep_no_request_from_one_that_can() -> None:
+    names = [f"n{number}" for number in range(MAX_TRIES + 2)]
+    engines = {name: Named(name, PeerUnreachableError("too old")) for name in names}
+    fleet = Fleet([*map(serving, names), serving("own", 9)])
+    assert await answered_by(router_of(fleet, **engines)) == "own"
+
+
 async def test_another_error_of_a_node_is_the_answer() -> None:
     two = Named("two", MissingExtraError("no engine"))
     with pytest.raises(MissingExtraError):

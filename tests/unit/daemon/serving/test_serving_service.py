@@ -30,7 +30,7 @@ from jupiterd.errors import (
 )
 from jupiterd.ids import ArtifactId
 from jupiterd.protocol.call_errors import from_rpc
-from jupiterd.rpc.serving_pb2 import AnswerAsked, AnswerOrder
+from jupiterd.rpc.serving_pb2 import AnswerAsked, AnswerOrder, AnswerPiece
 from tests.support.daemon.two_nodes import TIMEOUT_S, serving, unite, until
 from tests.support.serving.written_engines import EVENTS, JSON, WrittenEngines, chat, event
 from tests.support.serving.written_nodes import give_engines
@@ -226,6 +226,20 @@ async def test_whoever_asks_for_nothing_holds_no_place(
 async def test_a_node_without_a_link_is_not_waited_for(two: Two) -> None:
     await two.one.peers.unlink(two.two.identity.node_id)
     with pytest.raises(PeerUnreachableError):
+        await whole(two.engine, chat())
+
+
+async def test_a_node_of_before_there_was_such_a_service_is_told_apart_from_a_lost_one(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer = two.one.peers.require(two.two.identity.node_id)
+    unknown = peer.channels._channel(1 << 20).stream_stream(
+        "/jupiter.v1.Serving/OfLater",
+        request_serializer=AnswerAsked.SerializeToString,
+        response_deserializer=AnswerPiece.FromString,
+    )
+    monkeypatch.setattr(peer.channels.serving, "Answer", unknown)
+    with pytest.raises(PeerUnreachableError, match="two runs an older Jupiter"):
         await whole(two.engine, chat())
 
 

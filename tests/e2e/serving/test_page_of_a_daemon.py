@@ -11,7 +11,7 @@ from tests.support.serving.served_command import ServedCommand, served_command
 from tests.support.serving.slow_models import CONTEXT, write_chatty
 
 pytest.importorskip("xllamacpp")
-pytestmark = [pytest.mark.net, pytest.mark.full, pytest.mark.timeout(240), needs_chromium]
+pytestmark = [pytest.mark.net, pytest.mark.long, pytest.mark.timeout(240), needs_chromium]
 
 LOADS_S = 120.0
 BUSY = "document.querySelector('.lanes:last-child .answer')?.ariaBusy"

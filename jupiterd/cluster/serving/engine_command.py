@@ -4,7 +4,9 @@ Owns the words of four programs: mlx-lm's server, llama.cpp's, vLLM's and transf
 know processes, nor where anything is installed.
 
 Each is told to take any free port of the loopback: who has started it finds the port among those
-on which its processes listen, so that no other program's is taken for it.
+on which its processes listen, so that no other program's is taken for it. Other users of a machine
+reach that port, too, and so do pages in a browser: who asks must have a key, which the engine finds
+in its environment. transformers' server knows none.
 """
 
 from collections.abc import Mapping
@@ -16,6 +18,9 @@ from jupiterd.cluster.serving.engine_choice import CPU, CUDA, LLAMA, MLX, TRANSF
 HOST: Final = "127.0.0.1"
 MLX_SERVER: Final = "jupiterd.workers.serving.mlx_server"
 LLAMA_SERVER: Final = "jupiterd.workers.serving.llama_server"
+KEY_VARIABLE: Final = "JUPITER_ENGINE_KEY"
+"""Read by our own two launchers."""
+KEY_VARIABLES: Final = (KEY_VARIABLE, "LLAMA_API_KEY", "VLLM_API_KEY")
 GPU_MEMORY_SHARE: Final = 0.6
 """Of a GPU's memory that an engine may take: a screen and other programs need some, too."""
 

@@ -1,10 +1,10 @@
-"""The life of one engine: loading, ready, draining, ended.
+"""The life of one engine: loading, ready, ended.
 
 Owns what follows what, when an idle engine is unloaded and when a failed one is tried again. Time
 is told, in s. Doesn't know processes or requests.
 
-    loading ──loaded──▶ ready ──told to drain──▶ draining ──last answer──▶ ended
-       └────failed────────┴──────────died───────────┴──────────────────────▶ ended, with a reason
+    loading ──loaded──▶ ready ──told to end──▶ ended
+       └────failed────────┴────────died──────▶ ended, with a reason
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +25,6 @@ class Phase(StrEnum):
 
     LOADING = "loading"
     READY = "ready"
-    DRAINING = "draining"
     ENDED = "ended"
 
 
@@ -59,18 +58,8 @@ class EngineLife:
         return replace(self, answers=self.answers + 1)
 
     def finished(self, now_s: float) -> "EngineLife":
-        """Return it with one answer less; the last one ends it where it drains."""
-        left = replace(self, answers=max(0, self.answers - 1), used_s=now_s)
-        if left.phase is Phase.DRAINING and not left.answers:
-            return replace(left, phase=Phase.ENDED, since_s=now_s)
-        return left
-
-    def drained(self, now_s: float) -> "EngineLife":
-        """Return it as it takes no more requests; without answers it has ended."""
-        if not self.takes_requests:
-            return self
-        phase = Phase.DRAINING if self.answers else Phase.ENDED
-        return replace(self, phase=phase, since_s=now_s)
+        """Return it with one answer less."""
+        return replace(self, answers=max(0, self.answers - 1), used_s=now_s)
 
     def died(self, now_s: float, reason: str) -> "EngineLife":
         """Return it after its process ended; one that has ended keeps its first reason."""

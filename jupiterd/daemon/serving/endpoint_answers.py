@@ -6,6 +6,7 @@ context. Doesn't know where engines run, nor who may ask.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ from jupiterd.daemon.serving.request_records import RequestRecord, RequestRecord
 from jupiterd.daemon.serving.served_names import NamesModels
 from jupiterd.daemon.serving.waiting_line import WaitingLine
 from jupiterd.errors import EngineLostError, JupiterError
+
+log = logging.getLogger(__name__)
 
 CLIENT_GONE: Final = 499
 """What nginx calls it; only told to whoever follows."""
@@ -141,6 +144,13 @@ async def _streamed(
     except JupiterError as error:
         progress.status = answer_of(error).status
         await response.write(answer_of(error).last_events())
+    except ConnectionError:
+        raise
+    except Exception:  # the response has begun: another one would stand in its midst
+        log.exception("answer_failed", extra={"model": progress.model})
+        failure = answer_of(EngineLostError("a fault in Jupiter ended the answer"))
+        progress.status = failure.status
+        await response.write(failure.last_events())
     progress.usage.update(events.usage)
     await response.write_eof()
     return response

@@ -115,13 +115,6 @@ class EnginePool:
                     engine.end()
                     await engine.gone.wait()
 
-    def drain(self, model: ServedModel) -> None:
-        """Give a model up after its last answer; new requests begin another engine."""
-        for engine in self._engines.values():
-            if model in engine.names:
-                engine.held.discard(model)
-                engine.drain()
-
     def ready(self) -> tuple[ServedModel, ...]:
         """Return the models that can answer at once."""
         return self._in(Phase.READY)

@@ -7,9 +7,12 @@ Owns the translation of these few arguments. Doesn't know requests.
 
 import argparse
 import importlib
+import os
 import sys
 import threading
 from typing import Any
+
+from jupiterd.cluster.serving.engine_command import KEY_VARIABLE
 
 
 def main(arguments: list[str]) -> None:
@@ -30,6 +33,8 @@ def main(arguments: list[str]) -> None:
 def _params(params: Any, asked: argparse.Namespace) -> Any:  # noqa: ANN401 - the library's
     params.model.path, params.model_alias = asked.model, {"model"}
     params.hostnames, params.port = [asked.host], asked.port
+    if key := os.environ.get(KEY_VARIABLE):
+        params.api_keys = [key]
     params.n_ctx, params.n_parallel = asked.ctx_size, asked.parallel
     for cores in (params.cpuparams, params.cpuparams_batch):
         cores.n_threads, cores.poll = asked.threads, 0  # spinning takes the cores from others

@@ -1,18 +1,23 @@
 """Starts mlx-lm's own server: `python -m jupiterd.workers.serving.mlx_server --model FOLDER ...`.
 
 Owns what it needs told beside its arguments: what mlx-lm misreads in a folder, a queue for many
-connections at a time (else some of 32 are reset), and single precision on processors, where half
-precision takes two to five times as long. Doesn't know requests.
+connections at a time (else some of 32 are reset), single precision on processors, where half
+precision takes two to five times as long, and that whoever asks must have the key, which its server
+knows nothing of. Doesn't know requests.
 """
 
 import argparse
+import hmac
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
+from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
+from jupiterd.cluster.serving.engine_command import KEY_VARIABLE
 from jupiterd.workers.mlx_folder import older_rope_fields, read_config
 
 WAITING_CONNECTIONS: Final = 512
@@ -28,7 +33,27 @@ def main(arguments: list[str]) -> None:
     ThreadingHTTPServer.request_queue_size = WAITING_CONNECTIONS
     told: Any = server
     told.load = loading(told.load, older_rope_fields(read_config(folder)))
+    if key := os.environ.get(KEY_VARIABLE):
+        ask_for_key(told.APIHandler, key)
     server.main()
+
+
+def ask_for_key(handler: Any, key: str) -> None:  # noqa: ANN401 - mlx-lm's handler of requests
+    """Have its server answer those alone who send the key, but for whether it is there."""
+    for method in ("do_GET", "do_POST"):
+        setattr(handler, method, _keyed(getattr(handler, method), f"Bearer {key}".encode()))
+
+
+def _keyed(answer: Callable[[Any], None], expected: bytes) -> Callable[[Any], None]:
+    @wraps(answer)
+    def answered(handler: Any) -> None:  # noqa: ANN401 - as above
+        given = (handler.headers.get("Authorization") or "").encode("utf-8", "replace")
+        if handler.path == "/health" or hmac.compare_digest(given, expected):
+            answer(handler)
+        else:
+            handler.send_error(HTTPStatus.UNAUTHORIZED)
+
+    return answered
 
 
 def loading(load: Callable[..., Any], told: dict[str, Any]) -> Callable[..., Any]:

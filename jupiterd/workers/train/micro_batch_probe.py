@@ -1,8 +1,8 @@
 """Which micro batch a rank takes, tried on its device before the first step where that is worth it.
 
-Owns when it is tried, and the passes. Doesn't know what is
-tried next (`cycle.micro_batches.batch_search`), or how a pass is computed. Whatever it takes, a
-step trains on the same sequences in the same order.
+Owns when it is tried, and the passes. Doesn't know what is tried next
+(`cycle.micro_batches.batch_search`), or how a pass is computed. Whatever it takes, a step trains on
+the same sequences in the same order.
 
 params: micro_batch_sequences (the default here, fewer where memory ran out or others use it),
 micro_batch_file (absent: nothing is kept)
@@ -160,11 +160,15 @@ class MicroBatchProbe:
         give_back()
 
     def _pass_s(self, size: int) -> float | None:
-        """Return how long a pass took; None: memory ran out, and the error's frames are gone."""
+        """Return how long a pass took; None: it can't be done, and the error's frames are gone.
+
+        Sizes beyond the default may meet limits of kernels, too. What fails at the default would
+        fail the training.
+        """
         try:
             return self._engine.try_pass(self._random_batch(size))
         except Exception as error:
-            if not is_out_of_memory(error):
+            if size <= self._default and not is_out_of_memory(error):
                 raise
             return None
 

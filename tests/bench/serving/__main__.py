@@ -64,7 +64,9 @@ async def compare(pool: EnginePool, model: ServedModel, asked: Asked) -> None:
     assert running is not None
     print(f"{running.words}; context {running.context_tokens:,}")
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector) as session:
+    async with aiohttp.ClientSession(
+        connector=connector, headers=running.client.headers
+    ) as session:
         ways = {"own": over_http(session, running.client.url), "pool": through(pool, model)}
         if asked.url:
             ways["endpoint"] = over_http(session, asked.url)

@@ -44,12 +44,17 @@ class EngineReply:
 class EngineClient:
     """The connections to one engine."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, key: str = "") -> None:
+        """Take where the engine listens, and the key that it wants; empty: none."""
         self._url = f"http://{HOST}:{port}"
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENCE_S)
         # A connection for each answer: an engine may just be closing one that is kept.
         connector = aiohttp.TCPConnector(limit=0, force_close=True)
-        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, trust_env=False)
+        self.headers: Mapping[str, str] = {"Authorization": f"Bearer {key}"} if key else {}
+        """Of each request."""
+        self._session = aiohttp.ClientSession(
+            timeout=timeout, connector=connector, trust_env=False, headers=self.headers
+        )
         self._replies: set[aiohttp.ClientResponse] = set()
 
     @property

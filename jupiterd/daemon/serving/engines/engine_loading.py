@@ -7,6 +7,7 @@ has written a token: some listen long before they have read the weights.
 
 import asyncio
 import json
+import secrets
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -23,7 +24,12 @@ from jupiterd.cluster.serving.engine_choice import (
     choose_engines,
     none_can_answer,
 )
-from jupiterd.cluster.serving.engine_command import EngineCommand, EngineOrder, engine_command
+from jupiterd.cluster.serving.engine_command import (
+    KEY_VARIABLES,
+    EngineCommand,
+    EngineOrder,
+    engine_command,
+)
 from jupiterd.cluster.serving.engine_errors import told_error
 from jupiterd.cluster.serving.engine_memory import CachePlan, needed_bytes, plan_cache
 from jupiterd.daemon.serving.engines.engine_devices import DeviceUse
@@ -150,9 +156,10 @@ class EngineLoading:
         command = engine_command(order, sys.executable)
         descriptors = () if room.use.descriptor is None else (room.use.descriptor,)
         log_path = self._logs / f"engine-{model.key[:16]}.log"
-        environment = _environment(engine, room)
+        key = secrets.token_urlsafe()
+        environment = _environment(engine, room, key)
         async with started_engine(command, environment, log_path, descriptors) as process:
-            client = await _ready(process, command)
+            client = await _ready(process, command, key)
             try:
                 words = EngineChoice((engine,), tuple(passed)).words
                 yield RunningEngine(
@@ -211,14 +218,14 @@ def _loaded_bytes(engine: str, folder: Path, device: str) -> int:
     return each * read_weights(folder).parameters if each else weight_bytes(folder)
 
 
-def _environment(engine: str, room: Room) -> dict[str, str]:
-    environment = child_environment(engine, room.threads)
+def _environment(engine: str, room: Room, key: str) -> dict[str, str]:
+    environment = child_environment(engine, room.threads) | dict.fromkeys(KEY_VARIABLES, key)
     if room.use.kind == CUDA and room.use.uuid:
         environment[VISIBLE] = room.use.uuid
     return environment
 
 
-async def _ready(process: EngineProcess, command: EngineCommand) -> "EngineClient":
+async def _ready(process: EngineProcess, command: EngineCommand, key: str) -> "EngineClient":
     """Return the connections to an engine once it has written a token.
 
     Raises:
@@ -226,7 +233,7 @@ async def _ready(process: EngineProcess, command: EngineCommand) -> "EngineClien
     """
     try:
         async with asyncio.timeout(LOADING_S):
-            client = await _client(process)
+            client = await _client(process, key)
             try:
                 await _warm_up(process, client, command)
             except BaseException:
@@ -237,12 +244,12 @@ async def _ready(process: EngineProcess, command: EngineCommand) -> "EngineClien
         raise WorkFailedError(f"it wasn't ready within {LOADING_S:.0f} s") from error
 
 
-async def _client(process: EngineProcess) -> "EngineClient":
+async def _client(process: EngineProcess, key: str) -> "EngineClient":
     from jupiterd.daemon.serving.engines.engine_client import EngineClient
 
     while not process.ended.done():
         for port in await process.ports():
-            client, is_healthy = EngineClient(port), False
+            client, is_healthy = EngineClient(port, key), False
             try:
                 is_healthy = await client.is_healthy()
             finally:

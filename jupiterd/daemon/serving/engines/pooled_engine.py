@@ -81,12 +81,6 @@ class PooledEngine:
         """Have it end: at once without answers, else as they are cut."""
         self.over.set()
 
-    def drain(self) -> None:
-        """Have it end after its last answer."""
-        self.life = self.life.drained(now_s())
-        if self.life.phase is Phase.ENDED:
-            self.end()
-
     @contextmanager
     def answer(self) -> Generator[None]:
         """Count one answer, whether it is written or waits for the engine to be ready."""

@@ -95,10 +95,7 @@ class LossModel(nn.Module):
         counted: Tensor | None = None,
     ) -> Tensor:
         """Return the same, with its gradient, without compiled kernels."""
-        model = self._called
-        bounds = None if documents is None else model.bounds(documents)
-        hidden = self._states(model.hidden, ids, bounds)
-        hidden, wanted, weight = _counting(hidden, targets.flatten(), counted)
+        hidden, wanted, weight = self._uncompiled(ids, targets, documents, counted)
         return self._loss(hidden, wanted, softmax_error) * weight
 
     @torch.no_grad()
@@ -111,13 +108,19 @@ class LossModel(nn.Module):
     ) -> float:
         """Return the same sum without compiled kernels."""
         model = self._called
-        bounds = None if documents is None else model.bounds(documents)
-        hidden = self._states(model.hidden, ids, bounds)
-        hidden, wanted, weight = _counting(hidden, targets.flatten(), counted)
+        hidden, wanted, weight = self._uncompiled(ids, targets, documents, counted)
         if not model.is_plain:
             return float(self._loss_by_parts(hidden, wanted)) * weight
         tokens, matrix = self.chunk_tokens, model.output_weight
         return float(loss_alone(hidden, matrix, wanted, self._compute, tokens)) * weight
+
+    def _uncompiled(
+        self, ids: Tensor, targets: Tensor, documents: Tensor | None, counted: Tensor | None
+    ) -> tuple[Tensor, Tensor, float]:
+        """Return the states and targets that count, and what their loss is multiplied with."""
+        bounds = None if documents is None else self._called.bounds(documents)
+        hidden = self._states(self._called.hidden, ids, bounds)
+        return _counting(hidden, targets.flatten(), counted)
 
     @property
     def _called(self) -> CausalModel:

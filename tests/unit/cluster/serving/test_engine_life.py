@@ -16,7 +16,7 @@ from jupiterd.cluster.serving.engine_life import (
 
 EVENTS = st.lists(
     st.tuples(
-        st.sampled_from(["loaded", "begun", "finished", "drained", "died"]),
+        st.sampled_from(["loaded", "begun", "finished", "ended", "died"]),
         st.floats(0.0, 1000.0, allow_nan=False),
     ),
     max_size=30,
@@ -28,9 +28,9 @@ def after(life: EngineLife, event: str, now_s: float) -> EngineLife:
         return life.begun() if life.takes_requests else life
     if event == "finished":
         return life.finished(now_s) if life.answers else life
-    if event == "died":
-        return life.died(now_s, "killed")
-    return life.loaded(now_s) if event == "loaded" else life.drained(now_s)
+    if event == "loaded":
+        return life.loaded(now_s)
+    return life.died(now_s, "killed" if event == "died" else "")
 
 
 @given(EVENTS)
@@ -44,22 +44,12 @@ def test_a_life_goes_only_forward_and_ends_without_answers(events: list[tuple[st
         assert following.answers >= 0
         if following.phase is Phase.ENDED:
             assert not following.answers
-        if following.phase is Phase.DRAINING:
-            assert following.answers
         if (at_s := following.unload_at_s()) is not None:
             assert following.phase is Phase.READY
             assert at_s <= now_s + IDLE_S
         if life.phase is Phase.ENDED:
             assert following.reason == life.reason
         life = following
-
-
-def test_an_engine_that_drains_ends_with_its_last_answer():
-    life = begins(0.0).loaded(1.0).begun().begun().drained(2.0)
-    assert (life.phase, life.takes_requests) == (Phase.DRAINING, False)
-    life = life.finished(3.0)
-    assert life.phase is Phase.DRAINING
-    assert life.finished(4.0) == EngineLife(Phase.ENDED, 4.0, 0, 4.0)
 
 
 def test_an_idle_engine_is_unloaded_after_ten_minutes_from_its_last_answer():
@@ -92,5 +82,5 @@ def test_an_engine_that_ran_well_for_a_while_begins_anew_at_once():
 
 
 def test_one_that_was_told_to_end_has_not_failed():
-    life = begins(0.0).loaded(1.0).drained(2.0)
+    life = begins(0.0).loaded(1.0).died(2.0, "")
     assert Restarts(3, 0.0, "no room").after(life, 1.0) == Restarts()

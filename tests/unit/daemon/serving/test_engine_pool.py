@@ -6,6 +6,8 @@ import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import httpx
+import psutil
 import pytest
 
 from jupiterd.cluster.serving.engine_choice import LLAMA, MLX
@@ -149,20 +151,28 @@ async def test_an_idle_engine_is_unloaded_and_a_held_one_stays(
                 await asyncio.sleep(LOOK_S)
 
 
-@pytest.mark.full
-async def test_running_answers_end_on_an_engine_that_drains(
-    chatty: ServedModel, tmp_path: Path
+@each_engine
+async def test_nobody_else_on_the_machine_can_ask_an_engine(
+    chatty: ServedModel, tmp_path: Path, engine: str
 ) -> None:
-    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA)) as pool:
-        async with pool.answering(chatty, chat("the bread", max_tokens=300)) as answer:
-            await first_of(answer)
-            old = process_of(pool, chatty)
-            pool.drain(chatty)
-            assert (await heard(pool, chatty, completion("the bread"))).tokens == 16
-            assert process_of(pool, chatty) is not old
-            assert b"[DONE]" in await rest_of(answer)
-        async with asyncio.timeout(30.0):
-            await old.ended
+    async with open_pool(tmp_path, PoolOptions(wanted=engine)) as pool:
+        await pool.load(chatty)
+        running = pool.running(chatty)
+        assert running is not None
+        asked = {"model": running.model_field, "prompt": "a", "max_tokens": 1}
+        url = f"{running.client.url}/v1/completions"
+        async with httpx.AsyncClient(trust_env=False) as stranger:
+            assert (await stranger.post(url, json=asked)).status_code == 401
+            wrong = {"Authorization": "Bearer guessed"}
+            assert (await stranger.post(url, json=asked, headers=wrong)).status_code == 401
+            answer = await stranger.post(url, json=asked, headers=dict(running.client.headers))
+            assert answer.status_code == 200
+        told = [
+            psutil.Process(running.process.pid),
+            *psutil.Process(running.process.pid).children(),
+        ]
+        key = running.client.headers["Authorization"].removeprefix("Bearer ")
+        assert not any(key in word for process in told for word in process.cmdline())
 
 
 async def test_a_model_that_no_engine_reads_is_told_with_each_reason(

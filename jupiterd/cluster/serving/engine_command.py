@@ -18,9 +18,6 @@ from jupiterd.cluster.serving.engine_choice import CPU, CUDA, LLAMA, MLX, TRANSF
 HOST: Final = "127.0.0.1"
 MLX_SERVER: Final = "jupiterd.workers.serving.mlx_server"
 LLAMA_SERVER: Final = "jupiterd.workers.serving.llama_server"
-KEY_VARIABLE: Final = "JUPITER_ENGINE_KEY"
-"""Read by our own two launchers."""
-KEY_VARIABLES: Final = (KEY_VARIABLE, "LLAMA_API_KEY", "VLLM_API_KEY")
 GPU_MEMORY_SHARE: Final = 0.6
 """Of a GPU's memory that an engine may take: a screen and other programs need some, too."""
 

@@ -5,9 +5,9 @@ Pure. Owns the words. Doesn't know where they are shown.
 
 import re
 
+from jupiterd.ctl.chat.answer_progress import STOPPED, AnswerProgress
 from jupiterd.ctl.chat.endpoint.answer_chunks import ModelFacts
 from jupiterd.ctl.chat.talk import Talk
-from jupiterd.ctl.chat.writing import STOPPED, Writing
 from jupiterd.formats import counted, duration, plain, rate
 
 _READ = re.compile(r"keepalive (\d{1,12})/(\d{1,12})")
@@ -41,7 +41,7 @@ def greeting(talk: Talk) -> list[str]:
     return [*lines, "/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves"]
 
 
-def waiting_line(writing: Writing, now_s: float, comment: str = "") -> str:
+def waiting_line(writing: AnswerProgress, now_s: float, comment: str = "") -> str:
     """Return what an answer waits for.
 
     Args:
@@ -72,7 +72,7 @@ def forgotten_line(facts: ModelFacts, turns: int) -> str:
     )
 
 
-def figures_line(writing: Writing, talk: Talk) -> str:
+def figures_line(writing: AnswerProgress, talk: Talk) -> str:
     """Return how fast an answer was written, and why it ended where that isn't usual."""
     speed = [] if writing.tokens_per_s is None else [rate(writing.tokens_per_s)]
     first_s = writing.first_token_s
@@ -84,7 +84,7 @@ def figures_line(writing: Writing, talk: Talk) -> str:
     return name + ", ".join(parts)
 
 
-def _ending(writing: Writing, talk: Talk) -> list[str]:
+def _ending(writing: AnswerProgress, talk: Talk) -> list[str]:
     if writing.finish == STOPPED:
         return ["stopped"]
     return [f"cut there: {_what_goes_on(talk)}"] if writing.finish == "length" else []
@@ -98,7 +98,7 @@ def _what_goes_on(talk: Talk) -> str:
     return "/set max_tokens NUMBER lets it write more"
 
 
-def _more(writing: Writing) -> list[str]:
+def _more(writing: AnswerProgress) -> list[str]:
     facts = writing.facts
     prompt = writing.prompt_tokens
     return [

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jupiterd.ctl.chat.answer_lines import forgotten_line, waiting_line
-from jupiterd.ctl.chat.asking import Partner, Question, Reader, ask
+from jupiterd.ctl.chat.answer_progress import AnswerProgress
 from jupiterd.ctl.chat.endpoint.answer_chunks import ModelFacts
 from jupiterd.ctl.chat.endpoint.served_api import ServedApi
+from jupiterd.ctl.chat.partner import Partner, Question, Reader, ask
 from jupiterd.ctl.chat.screen.answer_screen import AnswerScreen
-from jupiterd.ctl.chat.writing import Writing
 from jupiterd.ctl.output.console import Console
 from jupiterd.errors import JupiterError
 
@@ -63,7 +63,7 @@ class AnswerRound:
         self._said = ""
         self._later: list[str] = []
         now_s = time.monotonic()
-        self.writings = [Writing(partner.facts, now_s) for partner in partners]
+        self.writings = [AnswerProgress(partner.facts, now_s) for partner in partners]
 
     def run(self, state_dir: Path) -> None:
         """Have it answered; errors are kept with the answers.

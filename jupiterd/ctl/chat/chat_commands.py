@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jupiterd.ctl.chat.answer_lines import model_line, setting_lines
-from jupiterd.ctl.chat.asking import Question
 from jupiterd.ctl.chat.endpoint.answer_chunks import ModelFacts
 from jupiterd.ctl.chat.model_names import model_called
+from jupiterd.ctl.chat.partner import Question
 from jupiterd.ctl.chat.saved_talk import as_json, as_markdown
 from jupiterd.ctl.chat.slash_commands import SlashCommand, help_lines
 from jupiterd.ctl.chat.talk import Talk

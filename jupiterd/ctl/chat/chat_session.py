@@ -6,14 +6,14 @@ Owns what Ctrl-C and Ctrl-D do. Doesn't know how any of it is done.
 from contextlib import suppress
 from pathlib import Path
 
+from jupiterd.ctl.chat.answer_display import Answers
 from jupiterd.ctl.chat.answer_lines import changed_lines, greeting
 from jupiterd.ctl.chat.answer_round import facts_of, names_of
-from jupiterd.ctl.chat.answers_shown import Answers
-from jupiterd.ctl.chat.asking import Question
 from jupiterd.ctl.chat.chat_commands import ChatCommands
+from jupiterd.ctl.chat.partner import Question
 from jupiterd.ctl.chat.prompt_input import PromptInput
-from jupiterd.ctl.chat.screen.answer_screen import Paper
-from jupiterd.ctl.chat.screen.paper import paper_of
+from jupiterd.ctl.chat.screen.answer_screen import TextOutput
+from jupiterd.ctl.chat.screen.text_output import text_output
 from jupiterd.ctl.chat.slash_commands import as_text, slash_command
 from jupiterd.ctl.chat.talk import Talk
 from jupiterd.ctl.output.console import Console
@@ -91,7 +91,7 @@ class ChatSession:
 
     def _ask(self, question: Question) -> None:
         self._look_again()
-        for writing in self._answers.shown(question, self._paper()):
+        for writing in self._answers.shown(question, self._output()):
             if writing.error is not None:
                 self._console.error(writing.error)
         self._console.line("")
@@ -106,10 +106,10 @@ class ChatSession:
                 partner.learn(facts)
 
     def _say(self, *lines: str) -> None:
-        paper = self._paper()
+        output = self._output()
         for line in lines:
-            self._console.line(paper.dim(line))
+            self._console.line(output.dim(line))
 
-    def _paper(self) -> Paper:
+    def _output(self) -> TextOutput:
         """Return the terminal as large as it is now."""
-        return paper_of(self._console)
+        return text_output(self._console)

@@ -8,11 +8,11 @@ import sys
 from dataclasses import dataclass
 
 from jupiterd.ctl.chat.answer_round import facts_of
-from jupiterd.ctl.chat.asking import Partner
 from jupiterd.ctl.chat.chat_session import ChatSession
 from jupiterd.ctl.chat.conversation import Conversation
 from jupiterd.ctl.chat.model_names import PROMOTED, model_called
 from jupiterd.ctl.chat.one_answer import answer_once, piped_text, question_of
+from jupiterd.ctl.chat.partner import Partner
 from jupiterd.ctl.chat.sampling import Sampling
 from jupiterd.ctl.chat.talk import Talk
 from jupiterd.ctl.invocation import Invocation

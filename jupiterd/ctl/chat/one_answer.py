@@ -9,12 +9,12 @@ import stat
 import sys
 from pathlib import Path
 
-from jupiterd.ctl.chat.answers_shown import Answers
+from jupiterd.ctl.chat.answer_display import Answers
+from jupiterd.ctl.chat.answer_progress import AnswerProgress
 from jupiterd.ctl.chat.model_names import PROMOTED
 from jupiterd.ctl.chat.screen.answer_screen import NoScreen
-from jupiterd.ctl.chat.screen.paper import paper_of
+from jupiterd.ctl.chat.screen.text_output import text_output
 from jupiterd.ctl.chat.talk import Talk
-from jupiterd.ctl.chat.writing import Writing
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UsageError
@@ -69,7 +69,7 @@ def answer_once(state_dir: Path, console: Console, talk: Talk, text: str) -> Non
     """
     answers, question = Answers(state_dir, console, talk), talk.ask(text)
     if console.is_table:
-        written = answers.shown(question, paper_of(console))
+        written = answers.shown(question, text_output(console))
     else:
         written = answers.silent(question, NoScreen())
     errors = [writing.error for writing in written if writing.error is not None]
@@ -81,7 +81,7 @@ def answer_once(state_dir: Path, console: Console, talk: Talk, text: str) -> Non
         raise errors[-1]
 
 
-def _document(talk: Talk, text: str, written: list[Writing]) -> dict[str, object]:
+def _document(talk: Talk, text: str, written: list[AnswerProgress]) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "prompt": text,

@@ -6,7 +6,7 @@ know files.
 
 import json
 
-from jupiterd.ctl.chat.asking import Partner
+from jupiterd.ctl.chat.partner import Partner
 from jupiterd.ctl.chat.screen.shown_text import shown_text
 from jupiterd.ctl.chat.talk import Talk
 from jupiterd.document_schema import SCHEMA

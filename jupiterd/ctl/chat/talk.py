@@ -5,8 +5,8 @@ Pure. Owns the state that the commands of a conversation change. Doesn't know co
 
 from dataclasses import dataclass, field, replace
 
-from jupiterd.ctl.chat.asking import Partner, Question
 from jupiterd.ctl.chat.endpoint.answer_chunks import ModelFacts
+from jupiterd.ctl.chat.partner import Partner, Question
 from jupiterd.ctl.chat.sampling import Sampling
 
 

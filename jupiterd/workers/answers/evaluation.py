@@ -3,7 +3,7 @@
 Owns that order, and that answers never cost a round anything but seconds: the scores are written
 before, and whatever goes wrong with answers is told in the summary and fails nothing. Doesn't know
 how text is scored (`evaluate.score`, which has the other inputs and params), or how answers are
-written (`writing`).
+written (`answer_writer`).
 
 inputs: model, incumbent, base, holdout.N, previous_answers (of an earlier round; may be absent)
 params: answers (the cycle's id, and role -> artifact of its model; absent: none are wanted),
@@ -33,7 +33,7 @@ from jupiterd.cycle.generation.round_answers import (
 )
 from jupiterd.errors import CorruptArtifactError, EmptySourceError, ModelTooLargeError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.answers.writing import AskedModel, Asking, answered, reason_of
+from jupiterd.workers.answers.answer_writer import AskedModel, Asking, answered, reason_of
 from jupiterd.workers.evaluate.score import scored
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.link import Task

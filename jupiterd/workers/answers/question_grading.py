@@ -19,7 +19,7 @@ from jupiterd.cycle.questions.grading import matches, picked
 from jupiterd.cycle.questions.question_file import DomainQuestion, read_questions
 from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.answers.writing import GREEDY, fitting
+from jupiterd.workers.answers.answer_writer import GREEDY, fitting
 from jupiterd.workers.evaluate.score import DEFAULT_BATCH_WINDOWS
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.evaluate.scorers import CPU, TORCH, open_scorer

@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import Any
 
-from jupiterd.cluster.serving.engine_command import KEY_VARIABLE
+from jupiterd.protocol.engine_key import KEY_VARIABLE
 
 
 def main(arguments: list[str]) -> None:

@@ -17,7 +17,7 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
-from jupiterd.cluster.serving.engine_command import KEY_VARIABLE
+from jupiterd.protocol.engine_key import KEY_VARIABLE
 from jupiterd.workers.mlx_folder import older_rope_fields, read_config
 
 WAITING_CONNECTIONS: Final = 512

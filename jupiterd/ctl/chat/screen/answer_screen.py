@@ -18,7 +18,7 @@ SPARE_ROWS = 2
 
 
 @dataclass(frozen=True)
-class Paper:
+class TextOutput:
     """The output that answers go to."""
 
     out: TextIO
@@ -60,10 +60,10 @@ class AnswerScreen(Protocol):
         ...
 
 
-def answer_screen(paper: Paper, titles: Sequence[str]) -> AnswerScreen:
+def answer_screen(output: TextOutput, titles: Sequence[str]) -> AnswerScreen:
     """Return the screen for the answers of models with these titles; a single one needs none."""
-    fits = len(titles) == 2 and paper.is_terminal and SideBySide.fits(paper.columns)
-    return InColumns(paper, titles) if fits else OneBelowTheOther(paper, titles)
+    fits = len(titles) == 2 and output.is_terminal and SideBySide.fits(output.columns)
+    return InColumns(output, titles) if fits else OneBelowTheOther(output, titles)
 
 
 class NoScreen:
@@ -82,10 +82,10 @@ class NoScreen:
 class WordWrap:
     """Writes text that grows onto a terminal, and takes a word along to the next row."""
 
-    def __init__(self, paper: Paper) -> None:
-        self._paper = paper
+    def __init__(self, output: TextOutput) -> None:
+        self._output = output
         # The last column stays free: some terminals begin a new row when something stands there.
-        self._text = WrappedText(max(paper.columns - 1, 2))
+        self._text = WrappedText(max(output.columns - 1, 2))
         self._done, self._shown = 0, ""
 
     def write(self, text: str) -> None:
@@ -94,7 +94,7 @@ class WordWrap:
         rows = self._text.rows[self._done :]
         self._done += len(rows)
         written = "".join(f"{self._rest_of(row)}\n" for row in rows)
-        self._paper.write(written + self._rest_of(self._text.last))
+        self._output.write(written + self._rest_of(self._text.last))
         self._shown = self._text.last
 
     def _rest_of(self, row: str) -> str:
@@ -108,14 +108,14 @@ class WordWrap:
 class OneBelowTheOther:
     """Shows the first side as it is written, and keeps what others write until it has ended."""
 
-    def __init__(self, paper: Paper, titles: Sequence[str]) -> None:
-        self._paper = paper
+    def __init__(self, output: TextOutput, titles: Sequence[str]) -> None:
+        self._output = output
         self._titles = titles
         self._kept = ["" for _ in titles]
         self._ended = [False for _ in titles]
         self._shown = -1
         self._last = "\n"
-        self._wrap = WordWrap(paper)
+        self._wrap = WordWrap(output)
 
     def text(self, side: int, piece: str) -> None:
         """Show it, or keep it for later."""
@@ -148,7 +148,7 @@ class OneBelowTheOther:
     def _begin(self, side: int) -> None:
         self._shown = side
         if len(self._titles) > 1:
-            self._paper.write(self._paper.bold(f"{shown_text(self._titles[side])}:") + "\n")
+            self._output.write(self._output.bold(f"{shown_text(self._titles[side])}:") + "\n")
 
     def _end_row(self) -> None:
         if self._last != "\n":
@@ -157,19 +157,19 @@ class OneBelowTheOther:
     def _write(self, text: str) -> None:
         if text:
             shown = shown_text(text)
-            (self._wrap if self._paper.is_terminal else self._paper).write(shown)
+            (self._wrap if self._output.is_terminal else self._output).write(shown)
             self._last = shown[-1]
 
 
 class InColumns:
     """Shows two sides beside each other, each as it is written."""
 
-    def __init__(self, paper: Paper, titles: Sequence[str]) -> None:
-        self._paper = paper
-        self._table = SideBySide(paper.columns, paper.line)
+    def __init__(self, output: TextOutput, titles: Sequence[str]) -> None:
+        self._output = output
+        self._table = SideBySide(output.columns, output.line)
         self._drawn: list[str] = []
         left, right = map(shown_text, titles)
-        paper.write(f"{paper.bold(self._table.heading((left, right)))}\n")
+        output.write(f"{output.bold(self._table.heading((left, right)))}\n")
 
     def text(self, side: int, piece: str) -> None:
         """Draw it."""
@@ -189,13 +189,13 @@ class InColumns:
 
     def _draw(self) -> None:
         final = self._table.finished()
-        changing = self._table.unfinished(max(self._paper.rows - SPARE_ROWS, 1))
+        changing = self._table.unfinished(max(self._output.rows - SPARE_ROWS, 1))
         if not final and changing == self._drawn:
             return
         up = f"\x1b[{len(self._drawn)}F" if self._drawn else "\r"
         rows = "".join(
-            f"{cut(row, self._paper.columns - 1)}{CLEAR_TO_END_OF_ROW}\n"
+            f"{cut(row, self._output.columns - 1)}{CLEAR_TO_END_OF_ROW}\n"
             for row in [*final, *changing]
         )
-        self._paper.write(f"{up}{rows}{CLEAR_BELOW}")
+        self._output.write(f"{up}{rows}{CLEAR_BELOW}")
         self._drawn = changing

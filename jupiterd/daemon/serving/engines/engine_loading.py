@@ -25,7 +25,6 @@ from jupiterd.cluster.serving.engine_choice import (
     none_can_answer,
 )
 from jupiterd.cluster.serving.engine_command import (
-    KEY_VARIABLES,
     EngineCommand,
     EngineOrder,
     engine_command,
@@ -53,6 +52,7 @@ from jupiterd.errors import (
 )
 from jupiterd.hardware.cuda import VISIBLE
 from jupiterd.hardware.probe import installed
+from jupiterd.protocol.engine_key import KEY_VARIABLE
 from jupiterd.weights_header import read_weights
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ TEMPLATE_FILES: Final = ("chat_template.jinja", "chat_template.json")
 _CONFIG_OF_TOKENIZER = "tokenizer_config.json"
 _BYTES_OF = {LLAMA: 2, MLX: 4}
 """Of a parameter where it isn't as in the file: MLX's on a processor (`workers.serving`)."""
+
+_KEY_VARIABLES = (KEY_VARIABLE, "LLAMA_API_KEY", "VLLM_API_KEY")
+"""Of our launchers, and of the programs of others."""
 
 Reserve = Callable[[int], Awaitable[None]]
 """Sees that so many bytes are free; raises BusyError where they can't be."""
@@ -219,7 +222,7 @@ def _loaded_bytes(engine: str, folder: Path, device: str) -> int:
 
 
 def _environment(engine: str, room: Room, key: str) -> dict[str, str]:
-    environment = child_environment(engine, room.threads) | dict.fromkeys(KEY_VARIABLES, key)
+    environment = child_environment(engine, room.threads) | dict.fromkeys(_KEY_VARIABLES, key)
     if room.use.kind == CUDA and room.use.uuid:
         environment[VISIBLE] = room.use.uuid
     return environment

@@ -10,17 +10,17 @@ from jupiterd.ctl.chat.answer_lines import (
     model_line,
     waiting_line,
 )
-from jupiterd.ctl.chat.asking import Partner
+from jupiterd.ctl.chat.answer_progress import AnswerProgress
 from jupiterd.ctl.chat.conversation import Conversation
 from jupiterd.ctl.chat.endpoint.answer_chunks import Chunk, ModelFacts
+from jupiterd.ctl.chat.partner import Partner
 from jupiterd.ctl.chat.talk import Talk
-from jupiterd.ctl.chat.writing import Writing
 
 FACTS = ModelFacts("python/2", False, 2048, "nuc", "mlx")
 
 
-def written(facts=FACTS, finish="stop") -> Writing:
-    writing = Writing(facts, 10.0)
+def written(facts=FACTS, finish="stop") -> AnswerProgress:
+    writing = AnswerProgress(facts, 10.0)
     writing.take(Chunk("a"), 10.25)
     writing.take(Chunk("b", finish=finish), 12.25)
     writing.take(Chunk(prompt_tokens=7, completion_tokens=41), 12.3)
@@ -50,11 +50,11 @@ def test_a_model_is_told_with_its_place():
     ],
 )
 def test_what_is_waited_for_is_told(facts, waited_s, comment, line):
-    assert waiting_line(Writing(facts, 100.0), 100.0 + waited_s, comment) == line
+    assert waiting_line(AnswerProgress(facts, 100.0), 100.0 + waited_s, comment) == line
 
 
 def test_a_model_that_reasons_is_said_to_think():
-    writing = Writing(FACTS, 0.0)
+    writing = AnswerProgress(FACTS, 0.0)
     writing.take(Chunk(thought="hm"), 1.0)
     assert waiting_line(writing, 2.0) == "python/2 thinks... (2.0 s)"
     writing.take(Chunk("so"), 3.0)
@@ -89,7 +89,7 @@ def test_an_answer_that_was_cut_is_told_with_what_helps(talk, goes_on):
 
 
 def test_an_answer_that_was_stopped_says_so():
-    stopped = Writing(FACTS, 0.0)
+    stopped = AnswerProgress(FACTS, 0.0)
     stopped.take(Chunk("a"), 1.0)
     assert figures_line(stopped, talk_with()) == "1 token, first after 1.00 s, stopped"
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from jupiterd.ctl.chat.asking import Partner
 from jupiterd.ctl.chat.chat_commands import ChatCommands
 from jupiterd.ctl.chat.conversation import Conversation, Turn
 from jupiterd.ctl.chat.endpoint.answer_chunks import ModelFacts
+from jupiterd.ctl.chat.partner import Partner
 from jupiterd.ctl.chat.sampling import Sampling
 from jupiterd.ctl.chat.slash_commands import COMMANDS, slash_command
 from jupiterd.ctl.chat.talk import Talk

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
+from jupiterd.cluster.serving.answer_events import EventStream
 from jupiterd.daemon.serving.endpoint_plan import EndpointPlan
 from jupiterd.daemon.serving.endpoint_server import MOST_BODY_BYTES
 from jupiterd.daemon.serving.waiting_line import WaitingLine
@@ -173,6 +175,21 @@ async def test_one_that_waits_and_goes_away_leaves_its_place():
         assert (await first).status_code == (await fourth).status_code == 200
 
 
+async def test_a_fault_in_the_midst_of_a_stream_is_its_last_event(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def fails(*_: object) -> Iterator[bytes]:
+        raise RuntimeError("nobody foresaw it")
+
+    monkeypatch.setattr(EventStream, "feed", fails)
+    async with open_endpoint() as here:
+        response = await here.client.post(TEXT, json=text("a b", stream=True))
+        assert response.status_code == 200
+        assert response.text.count("data: ") == 2
+        assert "a fault in Jupiter ended the answer" in response.text
+        assert response.text.endswith("data: [DONE]\n\n")
+
+
 async def test_models_are_listed_and_shown():
     async with open_endpoint() as here:
         listed = (await here.client.get("/v1/models")).json()
@@ -181,7 +198,7 @@ async def test_models_are_listed_and_shown():
         assert shown.pop("jupiter")["name"] == "python/2"
         assert (shown["id"], shown["object"]) == ("python/2", "model")
         assert (await here.client.get("/v1/models/none")).status_code == 404
-        assert (await here.client.get("/health")).json()["status"] == "ok"
+        assert (await here.client.get("/health")).json() == {"status": "ok"}
 
 
 async def test_with_a_token_only_who_has_it_is_answered():

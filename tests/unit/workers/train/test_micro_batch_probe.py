@@ -157,6 +157,21 @@ def test_memory_that_runs_out_is_an_answer(name: str, tmp_path: Path):
     assert 8 in speeds.tried
 
 
+def test_a_larger_size_that_a_kernel_refuses_is_an_answer(tmp_path: Path):
+    shape = tiny_shape()
+    plan = plan_of(shape)
+    engine = engine_of("torch", shape, plan)
+    default = plan.micro_batch_sequences
+
+    def passes_to_the_default(batch: MicroBatch) -> float:
+        if len(batch.inputs) > default:
+            raise RuntimeError("canUse32BitIndexMath")
+        return 0.01
+
+    cast("Any", engine).try_pass = passes_to_the_default
+    assert 1 <= chosen(engine, shape, plan, task_of(tmp_path)) <= default
+
+
 def test_another_failure_is_one(tmp_path: Path):
     shape = tiny_shape()
     plan = plan_of(shape)

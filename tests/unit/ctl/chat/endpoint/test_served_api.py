@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from jupiterd.ctl.chat.asking import CHAT, COMPLETION
 from jupiterd.ctl.chat.endpoint.answer_chunks import Chunk, ModelFacts
 from jupiterd.ctl.chat.endpoint.event_stream import Event
 from jupiterd.ctl.chat.endpoint.served_api import ServedApi
+from jupiterd.ctl.chat.partner import CHAT, COMPLETION
 from jupiterd.daemon.serving.endpoints import Endpoints
 from jupiterd.daemon.serving.local_socket import serving_socket
 from jupiterd.errors import (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jupiterd.ctl.chat.screen.answer_screen import (
     InColumns,
     OneBelowTheOther,
-    Paper,
+    TextOutput,
     answer_screen,
 )
 from tests.support.ctl.chat_terminal import LineScreen
@@ -22,7 +22,7 @@ TEXTS = st.text(alphabet="abc  \n\u4f60\t-", max_size=150)
 def shown(pieces: list[str], *, is_terminal: bool = True) -> str:
     """Return what stands on a terminal, or in a file, after one answer."""
     out = io.StringIO()
-    screen = OneBelowTheOther(Paper(out, COLUMNS, LINES, is_terminal=is_terminal), ["one"])
+    screen = OneBelowTheOther(TextOutput(out, COLUMNS, LINES, is_terminal=is_terminal), ["one"])
     for piece in pieces:
         screen.text(0, piece)
     screen.end(0)
@@ -55,7 +55,7 @@ def test_the_rows_are_the_same_whatever_the_pieces(text, cuts):
 def test_columns_that_grow_end_as_if_all_had_come_at_once(feeds):
     def drawn(steps: list[tuple[int, str]], rows: int) -> str:
         out = io.StringIO()
-        columns = InColumns(Paper(out, COLUMNS, rows, is_terminal=True), ["a", "b"])
+        columns = InColumns(TextOutput(out, COLUMNS, rows, is_terminal=True), ["a", "b"])
         for side, text in steps:
             columns.text(side, text)
         columns.close()
@@ -67,7 +67,7 @@ def test_columns_that_grow_end_as_if_all_had_come_at_once(feeds):
 
 def test_the_second_answer_waits_for_the_end_of_the_first():
     out = io.StringIO()
-    screen = answer_screen(Paper(out), ["one", "two\x1b[2J"])
+    screen = answer_screen(TextOutput(out), ["one", "two\x1b[2J"])
     screen.text(1, "second")
     screen.text(0, "first")
     assert out.getvalue() == "one:\nfirst"
@@ -82,6 +82,6 @@ def test_the_second_answer_waits_for_the_end_of_the_first():
     [(80, True, InColumns), (80, False, OneBelowTheOther), (50, True, OneBelowTheOther)],
 )
 def test_columns_need_a_wide_terminal(columns, is_terminal, kind):
-    paper = Paper(io.StringIO(), columns, is_terminal=is_terminal)
-    assert type(answer_screen(paper, ["one", "two"])) is kind
-    assert type(answer_screen(paper, ["one"])) is OneBelowTheOther
+    output = TextOutput(io.StringIO(), columns, is_terminal=is_terminal)
+    assert type(answer_screen(output, ["one", "two"])) is kind
+    assert type(answer_screen(output, ["one"])) is OneBelowTheOther

@@ -7,14 +7,14 @@ import os
 import shutil
 import sys
 
-from jupiterd.ctl.chat.screen.answer_screen import Paper
+from jupiterd.ctl.chat.screen.answer_screen import TextOutput
 from jupiterd.ctl.output.console import Console
 
 
-def paper_of(console: Console) -> Paper:
+def text_output(console: Console) -> TextOutput:
     """Return the output as it is now: a terminal may have another size with each answer."""
     size = shutil.get_terminal_size()
-    return Paper(
+    return TextOutput(
         sys.stdout,
         size.columns,
         size.lines,

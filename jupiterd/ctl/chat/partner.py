@@ -9,12 +9,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from jupiterd.ctl.chat.answer_progress import AnswerProgress
 from jupiterd.ctl.chat.conversation import Conversation, Measure, answer_room, fitted, length
 from jupiterd.ctl.chat.endpoint.answer_chunks import Chunk, ModelFacts
 from jupiterd.ctl.chat.endpoint.event_stream import Event
 from jupiterd.ctl.chat.endpoint.served_errors import lacks_template
 from jupiterd.ctl.chat.sampling import Sampling
-from jupiterd.ctl.chat.writing import Writing
 from jupiterd.errors import JupiterError, PromptTooLongError
 
 CHAT, COMPLETION = "/v1/chat/completions", "/v1/completions"
@@ -81,7 +81,7 @@ class Reader:
 
 
 async def ask(
-    answers: Answers, partner: Partner, question: Question, reader: Reader, writing: Writing
+    answers: Answers, partner: Partner, question: Question, reader: Reader, writing: AnswerProgress
 ) -> None:
     """Have a question answered into `writing`; keep the turn with the partner if there is text.
 
@@ -103,7 +103,7 @@ async def ask(
 
 
 async def _chat(
-    answers: Answers, partner: Partner, question: Question, reader: Reader, writing: Writing
+    answers: Answers, partner: Partner, question: Question, reader: Reader, writing: AnswerProgress
 ) -> None:
     """Have it answered by the model's template; without one, note that the model completes.
 
@@ -133,7 +133,7 @@ async def _chat(
             return
 
 
-def _learn(partner: Partner, writing: Writing, sent_characters: int) -> None:
+def _learn(partner: Partner, writing: AnswerProgress, sent_characters: int) -> None:
     """Keep what an answer shows of its model."""
     partner.facts = replace(partner.facts, is_chat=True)
     if writing.prompt_tokens:
@@ -155,7 +155,7 @@ def _forget(partner: Partner, conversation: Conversation, reader: Reader) -> Non
 
 
 async def _complete(
-    answers: Answers, partner: Partner, question: Question, reader: Reader, writing: Writing
+    answers: Answers, partner: Partner, question: Question, reader: Reader, writing: AnswerProgress
 ) -> None:
     body = {
         "model": partner.facts.name,
@@ -166,7 +166,9 @@ async def _complete(
     await _read(answers.answer(COMPLETION, body), reader, writing)
 
 
-async def _read(answer: AsyncGenerator[Chunk | Event], reader: Reader, writing: Writing) -> None:
+async def _read(
+    answer: AsyncGenerator[Chunk | Event], reader: Reader, writing: AnswerProgress
+) -> None:
     async with aclosing(answer):
         async for told in answer:
             if isinstance(told, Event):

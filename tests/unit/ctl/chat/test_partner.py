@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from jupiterd.ctl.chat.asking import Partner, Question, Reader, ask
+from jupiterd.ctl.chat.answer_progress import STOPPED, AnswerProgress
 from jupiterd.ctl.chat.conversation import Conversation
 from jupiterd.ctl.chat.endpoint.answer_chunks import Chunk, ModelFacts
 from jupiterd.ctl.chat.endpoint.event_stream import Event
+from jupiterd.ctl.chat.partner import Partner, Question, Reader, ask
 from jupiterd.ctl.chat.sampling import Sampling
-from jupiterd.ctl.chat.writing import STOPPED, Writing
 from jupiterd.errors import EngineLostError, PromptTooLongError, UsageError
 
 CHARACTERS_PER_TOKEN = 4
@@ -57,9 +57,9 @@ class Asked:
         self.clock += 1.0
         return self.clock
 
-    async def ask(self, model, text="question", **sampling) -> Writing:
+    async def ask(self, model, text="question", **sampling) -> AnswerProgress:
         reader = Reader(self.texts.append, self.waits.append, self.forgotten.append, self.now_s)
-        writing = Writing(self.partner.facts, 0.0)
+        writing = AnswerProgress(self.partner.facts, 0.0)
         await ask(model, self.partner, Question(text, Sampling(**sampling)), reader, writing)
         return writing
 
@@ -140,7 +140,7 @@ async def test_what_a_model_turned_out_to_be_stays_until_it_is_another():
 
 
 def test_an_answer_that_nobody_ended_was_stopped():
-    writing = Writing(ModelFacts("m"), 0.0)
+    writing = AnswerProgress(ModelFacts("m"), 0.0)
     writing.take(Chunk("half"), 1.0)
     assert (writing.finish, writing.tokens, writing.tokens_per_s) == (STOPPED, 1, None)
-    assert Writing(ModelFacts("m"), 0.0).first_token_s is None
+    assert AnswerProgress(ModelFacts("m"), 0.0).first_token_s is None

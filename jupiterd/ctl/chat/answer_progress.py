@@ -18,7 +18,7 @@ LEAST_S = 0.05
 
 
 @dataclass
-class Writing:
+class AnswerProgress:
     """An answer, as far as it has come."""
 
     facts: ModelFacts

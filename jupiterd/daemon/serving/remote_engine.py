@@ -56,9 +56,12 @@ class RemoteEngine:
         async with self._places:
             peer = self._peers.require(self._node)
             with peer.channels.in_use() as channels:
-                call = channels.serving.Answer(_asked(order))
+                serves = asyncio.Event()
+                call = channels.serving.Answer(_asked(order, serves))
                 pieces = _Pieces(aiter(call), peer.name)
                 try:
+                    await pieces.first()
+                    serves.set()
                     head = await pieces.head()
                     yield Answer(head.status, _content_type(head), pieces.data())
                 finally:
@@ -70,6 +73,11 @@ class _Pieces:
 
     def __init__(self, pieces: AsyncIterator[Piece], name: str) -> None:
         self._pieces, self._name = pieces, name
+
+    async def first(self) -> None:
+        """Return once the peer says that it is there: it has the service, and reads the request."""
+        if (await self._said()).WhichOneof("piece"):
+            raise self._lost("answered before it was asked")
 
     async def head(self) -> serving_pb2.AnswerHead:
         piece = await self._next()
@@ -91,11 +99,15 @@ class _Pieces:
     async def _next(self) -> Piece:
         """Return the next piece that says something; raises what ended the answer."""
         while True:
-            piece = await self._heard()
-            if piece.WhichOneof("piece") == "over" and (error := error_of(piece.over)):
-                raise error
+            piece = await self._said()
             if piece.WhichOneof("piece"):
                 return piece
+
+    async def _said(self) -> Piece:
+        piece = await self._heard()
+        if piece.WhichOneof("piece") == "over" and (error := error_of(piece.over)):
+            raise error
+        return piece
 
     async def _heard(self) -> Piece:
         try:
@@ -127,9 +139,14 @@ def _content_type(head: serving_pb2.AnswerHead) -> str:
 
 
 async def _asked(
-    order: serving_pb2.AnswerOrder,
+    order: serving_pb2.AnswerOrder, serves: asyncio.Event
 ) -> AsyncGenerator[serving_pb2.AnswerAsked]:
-    """Yield the request, and then again and again that somebody waits."""
+    """Yield the request, and then again and again that somebody waits.
+
+    Not before the peer has said something: writing to a call that an older peer has just refused
+    fails in gRPC's core, which hides why it was refused.
+    """
+    await serves.wait()
     yield serving_pb2.AnswerAsked(order=order)
     while True:
         await asyncio.sleep(ASK_S)

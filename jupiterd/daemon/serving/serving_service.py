@@ -78,6 +78,7 @@ class ServingService(serving_pb2_grpc.ServingServicer):
             self._calls -= 1
 
     async def _pieces(self, asked: AsyncIterator[serving_pb2.AnswerAsked]) -> AsyncGenerator[Piece]:
+        yield Piece()  # the caller sends its request to whom it has heard
         try:
             async with asyncio.timeout(CALLER_SILENT_S):
                 first = await anext(asked)
@@ -125,7 +126,6 @@ async def _with_beats(
     written: asyncio.Queue[Piece], writing: "asyncio.Task[None]"
 ) -> AsyncGenerator[Piece]:
     """Yield what is written, what came at once in one piece, and a sign of life meanwhile."""
-    yield Piece()
     while True:
         try:
             async with asyncio.timeout(BEAT_S):

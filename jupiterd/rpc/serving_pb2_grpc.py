@@ -45,8 +45,9 @@ class ServingServicer:
     """Missing associated documentation comment in .proto file."""
 
     def Answer(self, request_iterator, context):
-        """Writes one answer. The first message is the request; those after it say that somebody still
-        waits, every two seconds. The answer ends with the call, whoever ends it.
+        """Writes one answer. The callee's first message is an empty piece, and then comes the caller's
+        first, the request; those after it say that somebody still waits, every two seconds. The answer
+        ends with the call, whoever ends it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

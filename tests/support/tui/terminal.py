@@ -20,6 +20,7 @@ from pathlib import Path
 from tests.support.tui.screen import Screen
 
 WAIT_S = 30.0
+AGAIN_S = 5.0
 LINES, COLUMNS = 40, 120
 LEAVE_FULL_SCREEN = b"\x1b[?1049l"
 SHOW_CURSOR = b"\x1b[?25h"
@@ -44,11 +45,13 @@ class Terminal:
 
     def until(self, is_so: Callable[[str], bool]) -> str:
         """Return what stands on the screen as soon as it is as it should be."""
-        end_s = time.monotonic() + WAIT_S
-        while not is_so(self.screen.text):
-            assert time.monotonic() < end_s, f"the terminal stays at:\n{self.screen.text}"
-            self._read(0.05)
+        self._read_until(is_so, time.monotonic() + WAIT_S)
+        assert is_so(self.screen.text), f"the terminal stays at:\n{self.screen.text}"
         return self.screen.text
+
+    def _read_until(self, is_so: Callable[[str], bool], end_s: float) -> None:
+        while not is_so(self.screen.text) and time.monotonic() < end_s:
+            self._read(0.05)
 
     def read_until(self, is_so: Callable[[bytes], bool]) -> None:
         """Read until what was written is as it should be."""
@@ -85,6 +88,14 @@ class Terminal:
         """Type a key, and forget what was seen before."""
         self.seen = b""
         os.write(self.ours, key)
+
+    def press_until(self, key: bytes, is_so: Callable[[str], bool]) -> None:
+        """Type a key until it is heeded: Python's readline misses a Ctrl-C while it draws."""
+        end_s = time.monotonic() + WAIT_S
+        while not is_so(self.screen.text):
+            assert time.monotonic() < end_s, f"the terminal stays at:\n{self.screen.text}"
+            self.press(key)
+            self._read_until(is_so, min(end_s, time.monotonic() + AGAIN_S))
 
     def close(self) -> None:
         """Let the terminal go, as when its window's program is killed; nobody sends a signal."""

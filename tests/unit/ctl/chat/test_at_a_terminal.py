@@ -83,10 +83,11 @@ def test_ctrl_c_stops_an_answer_and_leaves_at_the_prompt(state_dir, server):
         terminal.until(lambda shown: "you said still here" in shown and shown.count(">>>") == 4)
         terminal.press(b"half a line")
         terminal.until(lambda shown: "half a line" in shown)
-        terminal.press(CTRL_C)
-        terminal.until(lambda shown: shown.count("Ctrl-C again, or Ctrl-D, leaves") == 2)
+        terminal.press_until(
+            CTRL_C, lambda shown: shown.count("Ctrl-C again, or Ctrl-D, leaves") == 2
+        )
         terminal.until(lambda shown: shown.count(">>>") == 5)
-        terminal.press(CTRL_C)
+        terminal.press_until(CTRL_C, lambda _: terminal.process.poll() is not None)
         assert terminal.ended() == 0
     assert b"Traceback" not in terminal.seen
     # The model that answered next was told what the other one had written until it was stopped.

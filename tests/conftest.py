@@ -50,10 +50,12 @@ settings.load_profile("jupiter")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What is ignored here, programs under test and the fork server that they come from would inherit,
+    # and take it as a wish; of a function they don't.
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup
-        # Programs under test, and the fork server that they come from, would inherit that, and take
-        # it as a wish; of a function they don't.
         signal.signal(signal.SIGHUP, pass_over)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("numprocesses", None):  # this is the one that the others are started by
         share_among_workers(config)
     elif TOKENS_VARIABLE in os.environ:

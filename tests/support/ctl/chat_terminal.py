@@ -15,10 +15,9 @@ from rich.cells import cell_len
 from tests.support.tui.screen import BLANK, Screen, Written
 from tests.support.tui.terminal import Terminal, in_terminal
 
-# A shell has whatever it runs in the background ignore Ctrl-C, these tests and their children, too.
 WITH_KEYS_OF_ITS_TERMINAL = (
-    "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
-    "signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "os.execv(sys.argv[1], sys.argv[1:])"
 )
 
 

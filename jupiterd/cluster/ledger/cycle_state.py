@@ -39,7 +39,6 @@ SetFact = (
     | DataRequested
     | TrainingStarted
     | CycleStateSet
-    | WorkCompleted
     | ManifestFrozen
     | AttemptOpened
     | AttemptAdopted
@@ -49,7 +48,9 @@ SetFact = (
     | OuterStepTaken
     | OuterStepAbandoned
 )
-CycleFact = SetFact | EndingFact | SteeringFact | BranchPinned | BranchSuspended | Progress
+CycleFact = (
+    WorkCompleted | SetFact | EndingFact | SteeringFact | BranchPinned | BranchSuspended | Progress
+)
 Part = Register[Any, Any] | ProgressTree | Steering | Lifecycle | Promotions
 Begun = CycleStarted | TrainingStarted | DataRequested
 
@@ -93,7 +94,10 @@ class CycleState:
 
     def apply(self, fact: CycleFact, order: Order) -> None:
         """Take in one fact of this cycle."""
-        if isinstance(fact, CheckpointCommitted | RoundCommitted):
+        if isinstance(fact, WorkCompleted):  # most facts are
+            self._completed.offer((fact.round, fact.item), fact, order)
+            self._counting = self._in_phases = None
+        elif isinstance(fact, CheckpointCommitted | RoundCommitted):
             self._tree.apply(fact, order)
         elif isinstance(fact, BranchPinned):
             self._apply_pin(fact, order)
@@ -125,9 +129,6 @@ class CycleState:
                 self._training.offer(ONLY, fact, order)
             case CycleStateSet():
                 self._wanted.offer(ONLY, fact, (fact.edit, *order))
-            case WorkCompleted():
-                self._completed.offer((fact.round, fact.item), fact, order)
-                self._counting = self._in_phases = None
             case ManifestFrozen():
                 self._manifests.offer((fact.round, fact.redo), fact, order)
             case AttemptOpened():

@@ -32,6 +32,7 @@ from jupiterd.cluster.facts.facts import (
     TokenWithdrawn,
     TrainingStarted,
     UnknownFact,
+    WorkCompleted,
 )
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.dismissals import Dismissals
@@ -69,6 +70,8 @@ class State:
     def apply(self, fact: Fact, order: Order) -> None:  # noqa: C901, PLR0912 - a case for each fact
         """Take in one fact of the entry that stands at `order`."""
         match fact:
+            case WorkCompleted():  # most facts are
+                self._cycle(fact.cycle).apply(fact, order)
             case ClusterFounded():
                 self._founded.offer(ONLY, fact, order)
             case NodeAdmitted() | NodeRemoved() | PairingWindowLocked():

@@ -68,6 +68,11 @@ TO_THE_INTERNET = tuple(
 )
 """A worker that reads a Hugging Face data set inherits these too."""
 
+FINDING_TASKS = "find_tasks"
+"""Reads the data sets of tasks, which the worker that scores a model finds on the disk then."""
+SCORING_TASKS = "grade_tasks"
+DATA_FOLDER = "HF_HOME"
+
 ASKING_SERVERS = frozenset({"generate", "try_generator", "ask_judge"})
 """Tasks that may send requests to a server, which may need a key."""
 
@@ -109,6 +114,8 @@ def worker_environment(
         if not key_hosts.allows(HUB_TOKEN, environment.get("HF_ENDPOINT") or HUB):
             environment.pop(HUB_TOKEN, None)
             environment[WITHOUT_TOKEN] = "1"
+    if task in {FINDING_TASKS, SCORING_TASKS}:
+        environment |= _of_tasks(task, daemon_environment)
     environment |= _of_generator(task, params, daemon_environment, key_hosts)
     environment["OMP_NUM_THREADS"] = str(threads(params, usable_cores()))
     if task in MEETING_TASKS and int(params.get("world_size", 1)) > 1:
@@ -137,7 +144,15 @@ def _of_generator(
     return {name: daemon_environment[name] for name in wanted if name in daemon_environment}
 
 
+def _of_tasks(task: str, daemon_environment: Mapping[str, str]) -> dict[str, str]:
+    """Return where data sets lie; whoever says that the hub can't be reached is believed."""
+    passed = [DATA_FOLDER, *([OFFLINE] if task == FINDING_TASKS else [])]
+    return {name: daemon_environment[name] for name in passed if name in daemon_environment}
+
+
 def _reads_hugging_face(task: str, params: Mapping[str, Any]) -> bool:
+    if task == FINDING_TASKS:
+        return True
     source = {"prepare": params, "collect": params.get("source", {})}.get(task, {})
     return source.get("kind") == "hugging_face"
 

@@ -39,6 +39,8 @@ TASKS = {
     "prompt": "jupiterd.workers.generate.prompt",
     "evaluate": "jupiterd.workers.answers.evaluation",
     "grade_questions": "jupiterd.workers.answers.question_grading",
+    "find_tasks": "jupiterd.workers.harness.find_tasks",
+    "grade_tasks": "jupiterd.workers.harness.grade_tasks",
     "evaluate_held_out": "jupiterd.workers.evaluate.held_out",
     "gate": "jupiterd.workers.evaluate.gate_verdict",
     "choose_proxy_text": "jupiterd.workers.proxies.text",

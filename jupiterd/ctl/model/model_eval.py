@@ -1,10 +1,12 @@
-"""`jupiterctl model eval`: grades a model's answers to people's own questions.
+"""`jupiterctl model eval`: what a model scores on held-out text, in tasks and own questions.
 
-Owns the command, and which folder a name means. Doesn't grade (`own_questions`).
+Owns the command, and which of these is meant. Doesn't score.
 """
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,75 +14,123 @@ from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
-from jupiterd.path_text import path_text
+from jupiterd.path_text import path_of, path_text
 
-FETCHING_S = 3600.0
-"""Seconds to wait for weights from other nodes."""
+if TYPE_CHECKING:
+    from jupiterd.ctl.model.evaluated_model import EvaluatedModel
 
-DEVICES = ("cpu", "cuda")
+DEVICES = ("auto", "cpu", "cuda")
+
+Shown = tuple[dict[str, Any], Callable[[Mapping[str, Any]], list[str]]]
+"""A document, and what makes lines of it."""
 
 
 @click.command("eval", cls=GlobalOptionsCommand)
 @click.argument("model", metavar="MODEL")
 @click.option(
     "--tasks",
-    metavar="FILE",
+    metavar="FILE|NAMES|FOLDER",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Questions with their answers, as JSON lines.",
+    help="Own questions, or tasks of lm-evaluation-harness.",
 )
-@click.option("--beside", metavar="MODEL", help="Another model that answers the same questions.")
+@click.option("--beside", metavar="MODEL", help="Another model that is asked the same.")
 @click.option(
     "--device",
     type=click.Choice(DEVICES),
-    default="cpu",
+    default="auto",
     show_default=True,
-    help="What computes; a GPU may be busy with training.",
+    help="What computes; auto: a GPU that has nothing else to do, or the CPU.",
 )
 @click.pass_obj
 def eval_model(
-    invocation: Invocation, model: str, tasks: Path, beside: str | None, device: str
+    invocation: Invocation, model: str, tasks: str, beside: str | None, device: str
 ) -> None:
-    """Say how many of your own questions a model answers rightly.
+    """Say what a model scores, alone or beside another one.
 
-    MODEL is DOMAIN/ROUND or RUN/ROUND, a training run's name, the beginning of an id, or a folder
-    of this machine. A line of FILE is {"question": "Who wrote it?", "answer": "Ada"}, which is
-    compared with what the model writes, or {"question": "Who wrote it?", "choices": ["Ada", "Bob"],
-    "answer": 0}, of which the likeliest choice counts. An answer may be a list of answers that are
-    all right, and "topic" makes a row of the table. Models answer on this machine, which fetches
-    what it lacks. Nothing is recorded, and no verdict depends on it.
+    MODEL is DOMAIN/ROUND or RUN/ROUND, a training run's name, promoted, base (what the cycle began
+    with), the beginning of an id, or a folder of this machine. It answers on this machine, which
+    fetches what it lacks. Nothing is recorded, and no verdict depends on it.
+
+    FILE has your own questions, one a line: {"question": "Who wrote it?", "answer": "Ada"}, which
+    is compared with what the model writes, or {"question": "Who wrote it?", "choices": ["Ada",
+    "Bob"], "answer": 0}, of which the likeliest choice counts. An answer may be a list of answers
+    that are all right, and "topic" makes a row of the table.
+
+    NAMES are tasks of lm-evaluation-harness, with commas between them; FOLDER has such tasks as
+    YAML files. A folder may hold Python, which runs. What was computed here before isn't again.
 
     \b
     Examples:
       jupiterctl model eval python/2 --tasks questions.jsonl
       jupiterctl model eval python/2 --tasks questions.jsonl --beside python/1
-      jupiterctl model eval ./my-model --tasks questions.jsonl -o json | jq .eval.models
+      jupiterctl model eval python/2 --tasks hellaswag,arc_easy --beside base
+      jupiterctl model eval ./my-model --tasks ./my-tasks -o json | jq .eval.scores
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.model.eval_lines import eval_document, eval_lines
-    from jupiterd.ctl.model.own_questions import GradedModel, grades_of, questions_in
-
-    questions = questions_in(tasks)
     console = Console.of(invocation)
-    graded: list[GradedModel] = []
-    for name in filter(None, (model, beside)):
-        artifact, folder = _found(invocation, name)
-        shown = name if artifact else folder.name
-        grades = grades_of(folder, tasks, device, partial(_told, console, shown))
-        graded.append(GradedModel(shown, artifact, tuple(grades)))
+    names = [model] if beside is None else [model, beside]
+    evaluation = _Evaluation(invocation, console, names, device)
+    found, lines = evaluation.of(tasks)
     console.settle()
-    found = eval_document(path_text(tasks), questions, graded)
-    console.show({"schema": SCHEMA, "eval": found}, lambda: eval_lines(found))
+    console.show({"schema": SCHEMA, "eval": found}, lambda: lines(found))
 
 
-def _told(console: Console, name: str, answered: int, questions: int) -> None:
-    console.passing_notice(f"{name} has answered {answered} of {questions} questions")
+class _Evaluation:
+    """One call of the command."""
 
+    def __init__(
+        self, invocation: Invocation, console: Console, names: list[str], device: str
+    ) -> None:
+        self._invocation, self._console = invocation, console
+        self._names, self._device = names, device
 
-def _found(invocation: Invocation, name: str) -> tuple[str, Path]:
-    """Return a model's id, empty of a folder of this machine, and the folder of its files."""
-    from jupiterd.ctl.calls import ask_over_grpc
+    def of(self, tasks: str) -> Shown:
+        """Return what models score in that: a file, a folder, or names."""
+        path = path_of(tasks)
+        if path.is_dir():
+            return self._harness((), path)
+        is_file = path.exists() or path.suffix in {".jsonl", ".json"} or "/" in tasks
+        if is_file:
+            return self._questions(path)
+        return self._harness(tuple(filter(None, (each.strip() for each in tasks.split(",")))), None)
 
-    if (Path(name) / "config.json").is_file():
-        return "", Path(name).resolve()
-    document = ask_over_grpc(invocation.state_dir, f"model_export/{name}", FETCHING_S)["model"]
-    return str(document["id"]), Path(document["files_at"])
+    def _questions(self, file: Path) -> Shown:
+        from jupiterd.ctl.model.eval_lines import eval_document, eval_lines
+        from jupiterd.ctl.model.own_questions import GradedModel, grades_of, questions_in
+
+        questions = questions_in(file)
+        graded: list[GradedModel] = []
+        for model in map(self._model, self._names):
+            told = partial(self._told, model.name, "questions")
+            grades = grades_of(model.folder, file, self._device, told)
+            graded.append(GradedModel(model.name, model.artifact, tuple(grades)))
+        return eval_document(path_text(file), questions, graded), eval_lines
+
+    def _harness(self, names: tuple[str, ...], folder: Path | None) -> Shown:
+        from jupiterd.ctl.model.evaluation_cache import EvaluationCache
+        from jupiterd.ctl.model.harness_eval import (
+            AskedTasks,
+            HarnessEval,
+            check_harness,
+            found_tasks,
+        )
+        from jupiterd.ctl.model.harness_lines import harness_document, harness_lines
+
+        check_harness()
+        asked = AskedTasks(names, folder)
+        self._console.passing_notice("reading the tasks")
+        found = found_tasks(asked)
+        cache = EvaluationCache(self._invocation.state_dir)
+        evaluation = HarnessEval(asked, found, self._device, cache)
+        scored = [
+            evaluation.scored(model, partial(self._told, model.name, "requests"))
+            for model in map(self._model, self._names)
+        ]
+        return harness_document(asked, scored), harness_lines
+
+    def _model(self, name: str) -> "EvaluatedModel":
+        from jupiterd.ctl.model.evaluated_model import evaluated_model
+
+        return evaluated_model(self._invocation.state_dir, name)
+
+    def _told(self, name: str, unit: str, done: int, total: int) -> None:
+        self._console.passing_notice(f"{name} has answered {done} of {total} {unit}")

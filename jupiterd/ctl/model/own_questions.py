@@ -4,24 +4,17 @@ Owns starting the worker and reading its grades. Doesn't know which models there
 shown of the grades (`eval_lines`).
 """
 
-import asyncio
-import tempfile
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
+from jupiterd.ctl.model.eval_worker import OnProgress, written_by
 from jupiterd.cycle.questions.grades import GRADES_FILE, Grade, read_grades
 from jupiterd.cycle.questions.question_file import DomainQuestion, read_questions
-from jupiterd.errors import NotFoundError, from_wire
+from jupiterd.errors import NotFoundError
 from jupiterd.path_text import path_text
-from jupiterd.protocol.frames import Progressed, RunTask, TaskFailed
 
 TASK = "grade_questions"
-
-OnProgress = Callable[[int, int], None]
-"""Told how many questions are answered, of how many."""
 
 
 @dataclass(frozen=True)
@@ -55,24 +48,6 @@ def grades_of(folder: Path, questions: Path, device: str, told: OnProgress) -> l
     Raises:
         JupiterError: the worker can't load the model, or ends without a result.
     """
-    engine = "torch" if find_spec("torch") else "mlx"
-    params: Mapping[str, Any] = {"engine": engine, "device": device}
-    with tempfile.TemporaryDirectory(prefix="jupiter-eval-", ignore_cleanup_errors=True) as scratch:
-        inputs = {"model": str(folder), "questions": str(questions.resolve())}
-        order = RunTask(TASK, params, inputs, scratch)
-        asyncio.run(_done(order, Path(scratch), told))
-        return read_grades((Path(scratch) / "grades" / GRADES_FILE).read_text(encoding="utf-8"))
-
-
-async def _done(order: RunTask, scratch: Path, told: OnProgress) -> None:
-    # Processes import psutil, which no command but this one needs.
-    from jupiterd.processes.environment import worker_environment
-    from jupiterd.processes.process import start_worker
-
-    environment = worker_environment(TASK, order.params)
-    async with start_worker(order, environment, scratch / "worker.log") as worker:
-        async for frame in worker.frames():
-            if isinstance(frame, Progressed):
-                told(frame.done, frame.total)
-            elif isinstance(frame, TaskFailed):
-                raise from_wire(frame.code, frame.message, frame.hint)
+    params = {"engine": "torch" if find_spec("torch") else "mlx", "device": device}
+    inputs = {"model": folder, "questions": questions}
+    return read_grades(written_by(TASK, params, inputs, f"grades/{GRADES_FILE}", told))

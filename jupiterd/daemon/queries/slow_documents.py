@@ -13,6 +13,7 @@ from jupiterd.daemon.queries.cluster.model_documents import (
     model_export_document,
     models_document,
 )
+from jupiterd.daemon.queries.cluster.model_files_document import model_files_document
 from jupiterd.daemon.queries.cluster.node_document import node_document
 from jupiterd.daemon.queries.cluster.provenance_document import provenance_document
 from jupiterd.daemon.queries.cycle.checkpoints_document import checkpoints_document
@@ -61,6 +62,9 @@ SLOW_DOCUMENTS: Final[Mapping[str, Callable[[SlowSources, str], Awaitable[Docume
     "models": _models,
     "model": _model,
     "model_export": _model_export,
+    "model_files": lambda of, wanted: model_files_document(
+        of.state, of.sources.artifact_cache, wanted
+    ),
     "review": _review,
     "doctor": _doctor,
     "audit": lambda of, wanted: audit_document(of.state, of.sources.artifact_cache.store, wanted),

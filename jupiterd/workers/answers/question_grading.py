@@ -5,7 +5,8 @@ brief, for exact match takes nothing else; any other goes on behind `Answer:`. O
 scored behind the question, and the likeliest for its length counts. Doesn't know the rules of
 grading (`cycle.questions.grading`).
 
-inputs: model, questions (a file of JSON lines) · params: engine (torch or mlx), device (of torch)
+inputs: model, questions (a file of JSON lines)
+params: engine (torch or mlx), device (of torch: auto, cpu or cuda)
 outputs: grades (grades.jsonl) · counts: questions, right
 """
 
@@ -20,6 +21,7 @@ from jupiterd.cycle.questions.question_file import DomainQuestion, read_question
 from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.answers.answer_writer import GREEDY, fitting
+from jupiterd.workers.evaluate.device_choice import chosen_device
 from jupiterd.workers.evaluate.score import DEFAULT_BATCH_WINDOWS
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.evaluate.scorers import CPU, TORCH, open_scorer
@@ -44,12 +46,18 @@ def run(task: Task) -> TaskFinished:
     file = task.inputs["questions"]
     questions = read_questions(file.read_text(encoding="utf-8"), file.name)
     total = len(questions)
+    params = {**task.params, "device": _device(task.params)}
     grades = graded(
-        task.inputs["model"], questions, task.params, lambda n: task.progress(n, total, "questions")
+        task.inputs["model"], questions, params, lambda n: task.progress(n, total, "questions")
     )
     write_text(task.output_dir / "grades" / GRADES_FILE, grade_lines(grades))
     counts = {"questions": total, "right": sum(each.is_right for each in grades)}
     return TaskFinished({"grades": "grades"}, counts)
+
+
+def _device(params: Mapping[str, Any]) -> str:
+    device = str(params.get("device", CPU))
+    return chosen_device(device) if params.get("engine", TORCH) == TORCH else device
 
 
 def graded(

@@ -81,6 +81,17 @@ def test_only_who_reads_a_hugging_face_data_set_reaches_the_hub(task, params):
     assert of_a_folder.keys().isdisjoint(names)
 
 
+def test_data_of_tasks_are_fetched_before_a_model_is_scored_in_them():
+    shell = {"HF_HOME": "/hf", "HF_ENDPOINT": "https://mirror/"}
+    finding = worker_environment("find_tasks", {}, shell)
+    assert "HF_HUB_OFFLINE" not in finding
+    assert (finding["HF_HOME"], finding["HF_ENDPOINT"]) == ("/hf", "https://mirror/")
+    scoring = worker_environment("grade_tasks", {}, shell)
+    assert (scoring["HF_HOME"], scoring["HF_HUB_OFFLINE"]) == ("/hf", "1")
+    cut_off = worker_environment("find_tasks", {}, shell | {"HF_HUB_OFFLINE": "1"})
+    assert cut_off["HF_HUB_OFFLINE"] == "1"
+
+
 @pytest.mark.parametrize(
     ("endpoint", "hosts", "is_shown"),
     [

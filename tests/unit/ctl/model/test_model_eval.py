@@ -9,7 +9,7 @@ from jupiterd.ctl.model.eval_lines import NO_DIFFERENCE, eval_document, eval_lin
 from jupiterd.ctl.model.own_questions import GradedModel
 from jupiterd.cycle.questions.grades import Grade
 from jupiterd.cycle.questions.question_file import DomainQuestion
-from tests.support.ctl.model_material import model
+from tests.support.ctl.model_material import MODEL
 
 ASKED = [
     *(DomainQuestion(f"What is {n}?", (str(n),), topic="numbers") for n in range(30)),
@@ -61,9 +61,9 @@ def test_a_tiny_model_answers_own_questions_beside_itself(
     from tests.support.workers.tiny_models import write_model
 
     folder = write_model(tmp_path / "stored", "llama")
-    daemon.documents["model_export"] = {
+    daemon.documents["model_files"] = {
         "schema": "jupiter/v1",
-        "model": model(files_at=str(folder)),
+        "model": {"id": MODEL, "name": "python/2", "files_at": str(folder)},
     }
     rows = [
         {"question": "Who?", "answer": "Ada"},

@@ -18,7 +18,7 @@ from jupiterd.cycle.gate.record import VERDICT_FILE
 from jupiterd.cycle.generation.completions import Completion
 from jupiterd.cycle.phases.view import item_id
 from jupiterd.daemon.app.node import Node
-from jupiterd.errors import NotFoundError
+from jupiterd.errors import ModelNotServedError, NotFoundError
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
 from jupiterd.workers.evaluate.score_file import write_completions
@@ -99,6 +99,22 @@ async def test_what_is_not_in_reach_is_left_out_and_only_the_weights_are_asked_f
         store.remove(model)
         with pytest.raises(NotFoundError, match="nobody in reach has the model python/1"):
             await shown(one, "model_export/python/1")
+
+
+async def test_the_files_of_a_model_are_found_by_every_name_that_one_may_chat_with(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        model = await judged(one, tmp_path / "made")
+        store = one.artifact_cache.store
+        files = {"id": model, "name": "python/1", "files_at": str(store.path(model))}
+        for name in ("promoted", "python/1", model[:8]):
+            assert (await shown(one, f"model_files/{name}"))["model"] == files
+        with pytest.raises(ModelNotServedError, match="no cycle has begun with weights"):
+            await shown(one, "model_files/base")
+        store.remove(model)
+        with pytest.raises(NotFoundError, match="nobody in reach has the model promoted"):
+            await shown(one, "model_files/promoted")
 
 
 async def test_a_report_names_rounds_folders_and_who_trained(tmp_path: Path) -> None:

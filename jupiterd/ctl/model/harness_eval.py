@@ -1,0 +1,122 @@
+"""Has models of this machine scored in tasks of lm-evaluation-harness, each once.
+
+Owns the order: which tasks are meant is seen before a model is fetched, and what was computed
+before isn't computed again. Doesn't know what is shown of it (`harness_lines`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from jupiterd.ctl.model.eval_worker import OnProgress, written_by
+from jupiterd.ctl.model.evaluated_model import EvaluatedModel
+from jupiterd.ctl.model.evaluation_cache import EvaluationCache
+from jupiterd.cycle.questions.task_scores import (
+    SCORES_FILE,
+    TASKS_FILE,
+    FoundTask,
+    TaskScore,
+    read_task_scores,
+    read_tasks,
+)
+from jupiterd.errors import MissingExtraError
+
+FIND, GRADE = "find_tasks", "grade_tasks"
+
+INSTALL: Final = "pip install 'jupiterd[evaluation]'"
+
+
+@dataclass(frozen=True)
+class AskedTasks:
+    """Tasks of lm-evaluation-harness, by names, or all of a folder."""
+
+    names: Sequence[str] = ()
+    folder: Path | None = None
+
+    @property
+    def label(self) -> str:
+        """What people call them."""
+        return ",".join(self.names) or ("" if self.folder is None else self.folder.name)
+
+    @property
+    def inputs(self) -> dict[str, Path]:
+        """Return what a worker reads of them."""
+        return {} if self.folder is None else {"tasks": self.folder}
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Return what a worker is told of them."""
+        return {"names": list(self.names), "started_in": str(Path.cwd())}
+
+
+@dataclass(frozen=True)
+class ScoredModel:
+    """A model with a score of each metric of each task."""
+
+    model: EvaluatedModel
+    scores: Sequence[TaskScore]
+    computed: int
+    """So many tasks that weren't known before."""
+
+
+def check_harness() -> None:
+    """Say what is missing, before anything is done.
+
+    Raises:
+        MissingExtraError: the harness isn't installed, or torch.
+    """
+    for name in ("lm_eval", "torch"):
+        if find_spec(name) is None:
+            raise MissingExtraError(f"tasks of lm-evaluation-harness need {name}", INSTALL)
+
+
+def found_tasks(asked: AskedTasks) -> list[FoundTask]:
+    """Return the tasks, whose data are there.
+
+    Raises:
+        NotFoundError: there is no such task.
+        JupiterError: its data can't be had.
+    """
+    text = written_by(FIND, asked.params, asked.inputs, f"found/{TASKS_FILE}", _untold)
+    return read_tasks(text)
+
+
+@dataclass(frozen=True)
+class HarnessEval:
+    """Scores models in the tasks that were found."""
+
+    asked: AskedTasks
+    found: Sequence[FoundTask]
+    device: str
+    cache: EvaluationCache
+
+    def scored(self, model: EvaluatedModel, told: OnProgress) -> ScoredModel:
+        """Return a model's scores; tasks that it was scored in before aren't computed.
+
+        Raises:
+            JupiterError: the worker can't load the model, or ends without a result.
+        """
+        content = model.content
+        known = {task.name: self.cache.found(content, task.content) for task in self.found}
+        unknown = [task for task in self.found if known[task.name] is None]
+        rows = self._computed(model, unknown, told) if unknown else []
+        for task in unknown:
+            known[task.name] = [row for row in rows if row.asked_as == task.name]
+            self.cache.keep(content, task.content, known[task.name] or [])
+        scores = [row for task in self.found for row in known[task.name] or ()]
+        return ScoredModel(model, scores, len(unknown))
+
+    def _computed(
+        self, model: EvaluatedModel, tasks: Sequence[FoundTask], told: OnProgress
+    ) -> list[TaskScore]:
+        names = [task.name for task in tasks]
+        params = {**self.asked.params, "names": names, "device": self.device}
+        inputs = {"model": model.folder, **self.asked.inputs}
+        text = written_by(GRADE, params, inputs, f"scores/{SCORES_FILE}", told)
+        return read_task_scores(text)
+
+
+def _untold(_done: int, _total: int) -> None:
+    """Tell nobody: reading tasks takes seconds."""

@@ -32,7 +32,7 @@ def smollm2() -> Path:
 async def test_a_real_model_answers_and_stops(engine: str, smollm2: Path, tmp_path: Path) -> None:
     pytest.importorskip(NEEDS[engine])
     model = in_folder(smollm2, "smollm2")
-    async with open_pool(tmp_path, PoolOptions(wanted=engine)) as pool:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: engine)) as pool:
         asked = chat("What is the capital of France?", max_tokens=12)
         await pool.load(model)
         began_s = time.monotonic()

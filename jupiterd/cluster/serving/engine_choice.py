@@ -13,6 +13,7 @@ On CPUs the order is what was measured (docs/benchmarks.md, "Engines that answer
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from jupiterd.errors import MissingExtraError, UsageError
@@ -23,6 +24,17 @@ MLX: Final = "mlx"
 TRANSFORMERS: Final = "transformers"
 VLLM: Final = "vllm"
 ENGINES: Final = (LLAMA, MLX, VLLM, TRANSFORMERS)
+
+
+class AnsweringEngine(StrEnum):
+    """What an owner may write of engines."""
+
+    AUTO = AUTO
+    LLAMA = LLAMA
+    MLX = MLX
+    VLLM = VLLM
+    TRANSFORMERS = TRANSFORMERS
+
 
 METAL: Final = "metal"
 CUDA: Final = "cuda"
@@ -71,7 +83,7 @@ def choose_engines(device: str, hindrances: Mapping[str, str], wanted: str = AUT
         UsageError: there is no such engine.
         MissingExtraError: none can answer; the message says why for each.
     """
-    asked = ORDER[device] if wanted == AUTO else (_known(wanted),)
+    asked = ORDER[device] if wanted == AUTO else (check_engine(wanted),)
     able = tuple(engine for engine in asked if not hindrances.get(engine))
     passed = tuple((engine, hindrances[engine]) for engine in asked if hindrances.get(engine))
     if not able:
@@ -87,7 +99,8 @@ def none_can_answer(passed: tuple[tuple[str, str], ...]) -> MissingExtraError:
     )
 
 
-def _known(wanted: str) -> str:
+def check_engine(wanted: str) -> str:
+    """Return an engine's name; raises UsageError where there is none of that name."""
     if wanted not in ENGINES:
         raise UsageError(f"there is no engine {wanted}", f"engines: {AUTO}, {', '.join(ENGINES)}")
     return wanted

@@ -57,6 +57,8 @@ class Hardware:
     """Where torch ranks compute, one each: `cpu` or `cuda:0`; empty: one rank, on the CPU."""
     versions: tuple[tuple[str, str], ...] = ()
     """(program or framework, its version), such as (`torch`, `2.13.0`); empty: it wasn't told."""
+    can_answer: bool = False
+    """An engine that answers with models is installed; older members don't tell."""
     host: str = ""
     """What all programs of one running machine say, and no other's do; empty: nobody knows."""
 
@@ -104,6 +106,7 @@ class Hardware:
             on_mains=bool(plain["on_mains"]),
             devices=tuple(str(device) for device in plain.get("devices", ())),
             versions=_versions(plain.get("versions")),
+            can_answer=plain.get("can_answer") is True,
             host=str(plain.get("host", ""))[:MAX_HOST_CHARACTERS],
         )
 

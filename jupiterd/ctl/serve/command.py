@@ -28,6 +28,11 @@ from jupiterd.ctl.invocation import Invocation, dry_run
 )
 @click.option("--cors", multiple=True, metavar="ORIGIN", help="Pages of that site may ask, too.")
 @click.option("--pinned", is_flag=True, help="Go on answering on a GPU that a training wants.")
+@click.option(
+    "--engine",
+    metavar="NAME",
+    help="What this machine loads models into: llama.cpp, mlx, vllm or transformers.",
+)
 @dry_run
 @click.pass_obj
 def serve(  # noqa: PLR0913 - an option each
@@ -39,6 +44,7 @@ def serve(  # noqa: PLR0913 - an option each
     token: Path | None,
     cors: tuple[str, ...],
     pinned: bool,
+    engine: str | None,
 ) -> None:
     """Have models answer on a port, as OpenAI's API has it, until Ctrl-C.
 
@@ -66,6 +72,7 @@ def serve(  # noqa: PLR0913 - an option each
         None if token is None else str(token.absolute()),
         cors,
         pinned,
+        engine,
     )
     serve_until_interrupted(
         invocation.state_dir, wanted, Console.of(invocation), is_dry_run=invocation.is_dry_run

@@ -35,6 +35,7 @@ class WantedEndpoint:
     """The file, by its whole path."""
     cors: tuple[str, ...]
     pinned: bool
+    engine: str | None
 
     def to_plain(self) -> dict[str, Any]:
         """Return what is sent."""

@@ -81,10 +81,14 @@ class Serving:
 
 def pool_of(node: AnsweringNode) -> EndsEngines:
     """Return the pool of this machine's engines."""
-    from jupiterd.daemon.serving.engine_pool import EnginePool  # takes 16 MB, idle or not
+    from jupiterd.daemon.serving.engine_pool import (  # takes 16 MB, idle or not
+        EnginePool,
+        PoolOptions,
+    )
     from jupiterd.daemon.serving.engines.engine_devices import EngineDevices
 
     runner = node.worker_runner  # whose workers may share a GPU with engines
     devices = EngineDevices(node.hardware, runner.loans, lambda: node.endpoints.is_pinned)
     store, threads = node.artifact_cache.store, runner.thread_shares
-    return EnginePool(node.state_dir, store, devices, threads, node.group)
+    options = PoolOptions(wanted=lambda: node.endpoints.engine)
+    return EnginePool(node.state_dir, store, devices, threads, node.group, options)

@@ -59,6 +59,7 @@ def plan_of(settings: "Settings") -> EndpointPlan | None:
         settings.serve_token,
         settings.serve_cors,
         is_pinned=settings.serve_pinned,
+        engine=settings.serve_engine,
     )
 
 

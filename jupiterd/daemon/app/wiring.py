@@ -6,6 +6,7 @@ Owns which part is given what. Runs nothing: that is `node`'s.
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.cluster_merge import absorbed_by
@@ -45,6 +46,7 @@ from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.daemon.scripts.readiness import Readiness
 from jupiterd.daemon.scripts.running_scripts import RunningScripts
 from jupiterd.daemon.scripts.script_placement import ScriptPlacement
+from jupiterd.daemon.serving.engines.installed_engines import can_answer
 from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ClusterId, NodeId, short
@@ -70,7 +72,8 @@ class Parts:
         self.setting_sources: dict[str, str] = {}
         self.stopping, self.ready = Shutdown(), asyncio.Event()
         self.identity = Identity.load_or_create(state_dir.key)
-        self.hardware, self.file = probe(settings.devices), LedgerFile(state_dir.ledger)
+        self.hardware = replace(probe(settings.devices), can_answer=can_answer())
+        self.file = LedgerFile(state_dir.ledger)
         self.replica = Replica(self.identity, self.file)
         self.peers, self.refusals = Peers(self.identity), Refusals()
         self._make_membership()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 from jupiterd.cluster.ledger.tokens import parse_token
 from jupiterd.cluster.planning.cluster_file_policy import ClusterFile
 from jupiterd.cluster.planning.rank_placement import CPU
+from jupiterd.cluster.serving.engine_choice import AnsweringEngine
 from jupiterd.cluster.values.severity import Severity
 from jupiterd.cycle.base.key_hosts import KeyHosts, read_key_hosts
 from jupiterd.daemon.runtime.address_text import DEFAULT_PORT, HOST_NAME, parse_address
@@ -310,6 +311,10 @@ class Settings:
 
     serve_pinned: bool = _read_by(_yes_or_no, default=False)
     """It answers on a GPU whether a training wants that or not."""
+
+    serve_engine: AnsweringEngine = _read_by(_one_of(AnsweringEngine), default=AnsweringEngine.AUTO)  # noqa: RUF009
+    """What models are loaded into here: auto (the first that can), llama.cpp, mlx, vllm or
+    transformers."""
 
     local: bool = _read_by(_yes_or_no, default=False)
     """Use the loopback interface only, for several daemons on one machine."""

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.cluster.serving.access import ANY_ORIGIN, is_loopback_host
+from jupiterd.cluster.serving.engine_choice import AUTO
 from jupiterd.daemon.runtime.settings import LOOPBACK, SERVE_PORT
+from jupiterd.daemon.serving.engines.installed_engines import check_installed
 from jupiterd.errors import InvalidSettingError, RefusedError
 from jupiterd.ports import Address
 
@@ -38,6 +40,8 @@ class EndpointPlan:
     origins: tuple[str, ...] = ()
     is_pinned: bool = False
     """It answers on a GPU whether a training wants that or not."""
+    engine: str = AUTO
+    """What this machine loads models into as long as it is open."""
 
     @property
     def address(self) -> Address:
@@ -52,17 +56,21 @@ def checked_plan(
     origins: Sequence[str],
     *,
     is_pinned: bool,
+    engine: str = AUTO,
 ) -> EndpointPlan:
     """Return what was wished for, with the token out of its file.
 
     Raises:
         InvalidSettingError: a value is wrong, or the file of the token.
+        UsageError: there is no such engine.
+        MissingExtraError: the engine isn't installed on this machine.
         RefusedError: others were to reach it without a token.
     """
     if bad := [each for each in origins if each != ANY_ORIGIN and not _is_origin(each)]:
         raise InvalidSettingError(
             f"{bad[0]!r} is no origin of pages", "write one as https://chat.example.org, or *"
         )
+    check_installed(engine)
     token = token_of(token_file) if token_file else ""
     if not token and not is_loopback_host(address.host):
         raise RefusedError(
@@ -71,7 +79,7 @@ def checked_plan(
             "or leave --host out: then only this machine reaches it",
         )
     names = tuple(dict.fromkeys(models)) or DEFAULT_MODELS
-    return EndpointPlan(names, address.host, address.port, token, tuple(origins), is_pinned)
+    return EndpointPlan(names, address.host, address.port, token, tuple(origins), is_pinned, engine)
 
 
 def token_of(name: str) -> str:

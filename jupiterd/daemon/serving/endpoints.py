@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Final
 
+from jupiterd.cluster.serving.engine_choice import AUTO
 from jupiterd.daemon.serving.answering import AnswersRequests
 from jupiterd.daemon.serving.card.served_facts import TellsOfModels
 from jupiterd.daemon.serving.endpoint_plan import EndpointPlan
@@ -72,6 +73,12 @@ class Endpoints:
     def is_pinned(self) -> bool:
         """Say whether an open endpoint goes before trainings."""
         return any(each.plan.is_pinned for each in self._open)
+
+    @property
+    def engine(self) -> str:
+        """Return what models are loaded into here; the newest endpoint that names one decides."""
+        named = [each.plan.engine for each in self._open if each.plan.engine != AUTO]
+        return named[-1] if named else AUTO
 
     @asynccontextmanager
     async def opened(self, plan: EndpointPlan) -> AsyncGenerator[Endpoint]:

@@ -8,7 +8,7 @@ engine is started (`engines.engine_loading`).
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,8 +50,8 @@ FULL_RETRY_S: Final = 10.0
 class PoolOptions:
     """What the owner of a machine says of its engines."""
 
-    wanted: str = AUTO
-    """The engine that is forced."""
+    wanted: Callable[[], str] = lambda: AUTO
+    """Returns the engine that is forced, asked whenever a model is loaded; `auto`: none."""
     idle_s: float = IDLE_S
     """An engine that nobody has asked for so long is unloaded."""
 

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from aiohttp import web
 
+from jupiterd.cluster.serving.engine_choice import AUTO
 from jupiterd.cluster.serving.promotion_follow import PROMOTED
 from jupiterd.cluster.serving.request_error import refused
 from jupiterd.daemon.serving.endpoint_access import Gate
@@ -138,6 +139,7 @@ def _plan(wanted: Mapping[str, Any]) -> EndpointPlan:
         str(wanted.get("token") or ""),
         _texts(wanted, "cors"),
         is_pinned=wanted.get("pinned") is True,
+        engine=str(wanted.get("engine") or AUTO),
     )
 
 

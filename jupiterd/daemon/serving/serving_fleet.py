@@ -142,7 +142,7 @@ class ServingFleet:
             absence=self._absence(node),
             is_own=node == self._view.own,
             is_drained=is_drained,
-            can_compute=hardware is not None and bool(hardware.engines),
+            can_compute=hardware is not None and (hardware.can_answer or bool(hardware.engines)),
             has_accelerator=hardware is not None and bool(hardware.working_gpus),
             serving=serving,
             holds=holds,

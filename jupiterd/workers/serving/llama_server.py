@@ -38,6 +38,7 @@ def _params(params: Any, asked: argparse.Namespace) -> Any:  # noqa: ANN401 - th
     params.n_ctx, params.n_parallel = asked.ctx_size, asked.parallel
     for cores in (params.cpuparams, params.cpuparams_batch):
         cores.n_threads, cores.poll = asked.threads, 0  # spinning takes the cores from others
+    params.fit_params = False  # the context is planned already, and it reads the model twice
     params.use_jinja, params.warmup, params.offline = True, False, True
     return params
 

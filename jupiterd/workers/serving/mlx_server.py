@@ -2,8 +2,8 @@
 
 Owns what it needs told beside its arguments: what mlx-lm misreads in a folder, a queue for many
 connections at a time (else some of 32 are reset), single precision on processors, where half
-precision takes two to five times as long, and that whoever asks must have the key, which its server
-knows nothing of. Doesn't know requests.
+precision takes two to five times as long, that whoever asks must have the key, which its server
+knows nothing of, and that torch isn't imported for a tokenizer. Doesn't know requests.
 """
 
 import argparse
@@ -19,12 +19,14 @@ from typing import Any, Final
 
 from jupiterd.protocol.engine_key import KEY_VARIABLE
 from jupiterd.workers.mlx_folder import older_rope_fields, read_config
+from jupiterd.workers.serving.without_torch import without_torch
 
 WAITING_CONNECTIONS: Final = 512
 
 
 def main(arguments: list[str]) -> None:
     """Answer until the process is ended."""
+    without_torch()
     from mlx_lm import server
 
     parser = argparse.ArgumentParser()

@@ -13,9 +13,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from jupiterd.workers.serving.without_torch import without_torch
+
 
 def main(folder: str, descriptor: int) -> None:
     """Answer until nobody asks any more."""
+    without_torch()
     from transformers import AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)

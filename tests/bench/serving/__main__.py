@@ -112,7 +112,7 @@ def _memory_bytes(running: RunningEngine) -> int:
 async def run(engine: str, folder: Path, asked: Asked) -> None:
     """Open a pool and compare."""
     with tempfile.TemporaryDirectory() as scratch:
-        async with open_pool(Path(scratch), PoolOptions(wanted=engine)) as pool:
+        async with open_pool(Path(scratch), PoolOptions(wanted=lambda: engine)) as pool:
             await compare(pool, in_folder(folder), asked)
 
 

@@ -58,7 +58,8 @@ async def _one_answer(cluster: Cluster, base: Path, tuned: Path) -> None:
 
 
 def _conversation(daemon: Daemon, tuned: Path) -> None:
-    with chat_terminal(daemon.state_dir, str(tuned), "--max-tokens", "8") as terminal:
+    options = ("--max-tokens", "8", "--temperature", "0")  # drawn, it might end sooner
+    with chat_terminal(daemon.state_dir, str(tuned), *options) as terminal:
         terminal.until(lambda shown: ">>>" in shown)
         terminal.press(b"the yeast\r")
         terminal.until(lambda shown: "8 tokens" in shown and shown.count(">>>") == 2)

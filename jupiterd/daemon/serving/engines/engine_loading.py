@@ -32,17 +32,14 @@ from jupiterd.cluster.serving.engine_command import (
 from jupiterd.cluster.serving.engine_errors import told_error
 from jupiterd.cluster.serving.engine_memory import CachePlan, needed_bytes, plan_cache
 from jupiterd.daemon.serving.engines.engine_devices import DeviceUse
-from jupiterd.daemon.serving.engines.engine_hindrances import (
-    LLAMA_PACKAGE,
-    hindrances,
-    llama_program,
-)
+from jupiterd.daemon.serving.engines.engine_hindrances import hindrances
 from jupiterd.daemon.serving.engines.engine_process import (
     EngineProcess,
     child_environment,
     started_engine,
 )
 from jupiterd.daemon.serving.engines.gguf_cache import GgufCache, weight_bytes
+from jupiterd.daemon.serving.engines.installed_engines import LLAMA_PACKAGE, llama_program
 from jupiterd.errors import (
     CorruptArtifactError,
     DiskFullError,
@@ -117,14 +114,14 @@ class Room:
 class EngineLoading:
     """Loads models on this machine."""
 
-    def __init__(self, cache: GgufCache, logs: Path, wanted: str) -> None:
-        """wanted: the engine that the owner forces, or `auto`."""
+    def __init__(self, cache: GgufCache, logs: Path, wanted: Callable[[], str]) -> None:
+        """wanted: returns the engine that the owner forces, or `auto`."""
         self._cache, self._logs, self._wanted = cache, logs, wanted
 
     async def choice(self, model: ModelFiles, device: str) -> EngineChoice:
         """Return which engines can answer; raises MissingExtraError where none can."""
         found = await asyncio.to_thread(hindrances, model.config, device)
-        return choose_engines(device, found, self._wanted)
+        return choose_engines(device, found, self._wanted())
 
     @asynccontextmanager
     async def loaded(self, model: ModelFiles, room: Room) -> AsyncGenerator[RunningEngine]:

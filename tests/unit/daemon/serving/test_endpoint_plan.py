@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from jupiterd.daemon.serving.endpoint_plan import EndpointPlan, checked_plan
-from jupiterd.errors import InvalidSettingError, JupiterError, RefusedError
+from jupiterd.daemon.serving.engines import installed_engines
+from jupiterd.errors import (
+    InvalidSettingError,
+    JupiterError,
+    MissingExtraError,
+    RefusedError,
+    UsageError,
+)
 from jupiterd.ports import Address
 
 HERE = Address("127.0.0.1", 47480)
@@ -79,3 +86,17 @@ def test_what_is_no_origin_is_refused(origin: str):
 
 def test_origins_are_taken():
     assert plan(HERE, "", "https://a.example.org:8443", "*").origins[1] == "*"
+
+
+def test_an_engine_that_is_unknown_or_not_installed_is_refused_with_a_hint(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(installed_engines, "installed", lambda _names: ())
+    with pytest.raises(MissingExtraError, match="vllm can't answer here: vllm must be") as caught:
+        checked_plan((), HERE, "", (), is_pinned=False, engine="vllm")
+    assert "pip install vllm" in caught.value.hint
+    with pytest.raises(UsageError, match="there is no engine ollama") as unknown:
+        checked_plan((), HERE, "", (), is_pinned=False, engine="ollama")
+    assert "llama.cpp" in unknown.value.hint
+    monkeypatch.setattr(installed_engines, "installed", tuple)
+    assert checked_plan((), HERE, "", (), is_pinned=False, engine="mlx").engine == "mlx"

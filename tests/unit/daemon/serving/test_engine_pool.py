@@ -60,7 +60,7 @@ def chatty(tmp_path_factory: pytest.TempPathFactory) -> ServedModel:
 async def test_an_engine_answers_in_all_forms(
     engine: str, chatty: ServedModel, tmp_path: Path
 ) -> None:
-    async with open_pool(tmp_path, PoolOptions(wanted=engine)) as pool:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: engine)) as pool:
         streamed = await heard(pool, chatty, chat("the bread", max_tokens=12))
         whole = await heard(pool, chatty, chat("the bread", max_tokens=12, is_streamed=False))
         assert streamed.content_type == "text/event-stream"
@@ -87,7 +87,7 @@ async def test_an_engine_answers_in_all_forms(
 async def test_a_generation_ends_with_its_client_and_an_engine_with_its_process(
     engine: str, chatty: ServedModel, tmp_path: Path
 ) -> None:
-    async with open_pool(tmp_path, PoolOptions(wanted=engine)) as pool:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: engine)) as pool:
         async with pool.answering(chatty, chat("the bread", max_tokens=CONTEXT)) as answer:
             await first_of(answer)
         process = process_of(pool, chatty)
@@ -117,7 +117,7 @@ async def test_a_generation_ends_with_its_client_and_an_engine_with_its_process(
 
 @pytest.mark.full
 async def test_many_ask_at_a_time_and_each_is_answered(chatty: ServedModel, tmp_path: Path) -> None:
-    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA)) as pool:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: LLAMA)) as pool:
         requests = [chat(f"the bread {n}", max_tokens=4) for n in range(40)]
         answers = await asyncio.gather(*(heard(pool, chatty, each) for each in requests))
         assert [each.tokens for each in answers] == [4] * 40
@@ -137,7 +137,7 @@ async def test_a_model_without_template_completes_and_doesnt_chat(tmp_path: Path
 async def test_an_idle_engine_is_unloaded_and_a_held_one_stays(
     chatty: ServedModel, tmp_path: Path
 ) -> None:
-    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA, idle_s=0.2)) as pool:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: LLAMA, idle_s=0.2)) as pool:
         await pool.load(chatty)
         process = process_of(pool, chatty)
         with pytest.raises(TimeoutError):
@@ -155,7 +155,7 @@ async def test_an_idle_engine_is_unloaded_and_a_held_one_stays(
 async def test_nobody_else_on_the_machine_can_ask_an_engine(
     chatty: ServedModel, tmp_path: Path, engine: str
 ) -> None:
-    async with open_pool(tmp_path, PoolOptions(wanted=engine)) as pool:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: engine)) as pool:
         await pool.load(chatty)
         running = pool.running(chatty)
         assert running is not None
@@ -180,7 +180,7 @@ async def test_a_model_that_no_engine_reads_is_told_with_each_reason(
 ) -> None:
     folder = write_chatty(tmp_path / "broken")
     (folder / "model.safetensors").write_bytes(b"nothing")
-    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA)) as pool:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: LLAMA)) as pool:
         with pytest.raises(Exception, match="can't be read"):
             await heard(pool, in_folder(folder), chat("hi"))
         odd = write_chatty(tmp_path / "odd")
@@ -196,7 +196,7 @@ async def test_a_model_that_no_engine_reads_is_told_with_each_reason(
 
 
 async def test_an_engine_that_isnt_installed_is_named(chatty: ServedModel, tmp_path: Path) -> None:
-    async with open_pool(tmp_path, PoolOptions(wanted="vllm")) as pool:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: "vllm")) as pool:
         with pytest.raises(MissingExtraError, match="vllm: it needs an NVIDIA GPU"):
             await heard(pool, chatty, chat("hi"))
 
@@ -205,7 +205,7 @@ async def test_a_training_on_the_same_gpu_goes_first(chatty: ServedModel, tmp_pa
     """llama.cpp computes on the processor here; what is tried is who has the GPU's lock."""
     locks = tmp_path / "locks"
     devices = EngineDevices(WITH_A_CARD, DeviceLoans(locks), folder=locks)
-    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA), devices) as pool:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: LLAMA), devices) as pool:
         async with device_locked("GPU-1", "a gang", locks):
             with pytest.raises(BusyError, match="held by a gang") as raised:
                 await heard(pool, chatty, completion("the bread"))
@@ -223,7 +223,7 @@ async def test_pinned_models_keep_a_training_from_their_gpu(
 ) -> None:
     locks = tmp_path / "locks"
     devices = EngineDevices(WITH_A_CARD, DeviceLoans(locks), is_pinned=lambda: True, folder=locks)
-    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA), devices) as pool:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: LLAMA), devices) as pool:
         await pool.load(chatty)
         with pytest.raises(Exception, match="held by the model tiny"):
             async with device_locked("GPU-1", "a gang", locks):
@@ -234,7 +234,7 @@ async def test_pinned_models_keep_a_training_from_their_gpu(
 
 
 async def test_no_engine_outlives_its_keeper(chatty: ServedModel, tmp_path: Path) -> None:
-    async with open_pool(tmp_path, PoolOptions(wanted=LLAMA)) as pool:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: LLAMA)) as pool:
         await pool.load(chatty)
         process = process_of(pool, chatty)
         os.kill(process.pid, signal.SIGKILL)

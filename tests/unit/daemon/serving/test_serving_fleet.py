@@ -42,8 +42,19 @@ async def test_a_member_is_seen_with_what_it_is(both: tuple[Node, Node]) -> None
     one, two = both
     own, other = seen(one, one, MODEL), seen(one, two, MODEL)
     assert (own.is_own, other.is_own, other.name, other.absence) == (True, False, "two", "")
-    assert other.can_compute == bool(two.hardware.engines)
+    assert other.can_compute == (two.hardware.can_answer or bool(two.hardware.engines))
     assert other.takes == other.can_compute
+
+
+async def test_a_member_that_only_has_an_engine_for_answers_is_asked_too(
+    both: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = both
+    for can_answer in (True, False):
+        told = replace(two.hardware, engines=(), can_answer=can_answer)
+        read = type(told).from_plain(told.to_plain())
+        monkeypatch.setattr(one.local_view, "hardware_of", lambda _, read=read: read)
+        assert seen(one, two, MODEL).takes is can_answer
 
 
 async def test_who_has_a_model_is_asked_once_for_a_while_and_known_for_good(

@@ -41,7 +41,7 @@ def _row(scores: Sequence[TaskScore]) -> dict[str, Any]:
         "filter": first.filter,
         "is_higher_better": first.is_higher_better,
         "documents": first.documents,
-        "values": [_estimate(each.estimate) | {"standard_error": each.standard_error}
+        "values": [estimate_document(each.estimate) | {"standard_error": each.standard_error}
                    for each in scores],
         "difference": _difference(*scores) if len(scores) == 2 else None,
     }  # fmt: skip
@@ -49,10 +49,11 @@ def _row(scores: Sequence[TaskScore]) -> dict[str, Any]:
 
 def _difference(first: TaskScore, second: TaskScore) -> dict[str, Any]:
     found, is_paired = first.less(second)
-    return _estimate(found) | {"is_paired": is_paired}
+    return estimate_document(found) | {"is_paired": is_paired}
 
 
-def _estimate(estimate: Estimate) -> dict[str, float | None]:
+def estimate_document(estimate: Estimate) -> dict[str, float | None]:
+    """Return a figure with its bounds."""
     bounds = estimate.interval
     return {
         "value": _finite(estimate.value),
@@ -72,24 +73,17 @@ def harness_lines(document: Mapping[str, Any]) -> list[str]:
     rows: Sequence[Mapping[str, Any]] = document["scores"]
     if len(models) < 2:
         return table(heads, [_cells(row) for row in rows])
-    body = [[*_cells(row), _signed(row["difference"]), _shown(row)] for row in rows]
+    body = [[*_cells(row), estimate_text(row["difference"], "+"), _shown(row)] for row in rows]
     return table([*heads, "difference", "shown"], body)
 
 
 def _cells(row: Mapping[str, Any]) -> list[object]:
     metric = row["metric"] if row["filter"] == NO_FILTER else f"{row['metric']} {row['filter']}"
-    return [row["task"], metric, row["documents"], *map(_value, row["values"])]
+    return [row["task"], metric, row["documents"], *map(estimate_text, row["values"])]
 
 
-def _value(found: Mapping[str, Any]) -> str:
-    return _with_bounds(found, "")
-
-
-def _signed(found: Mapping[str, Any]) -> str:
-    return _with_bounds(found, "+")
-
-
-def _with_bounds(found: Mapping[str, Any], sign: str) -> str:
+def estimate_text(found: Mapping[str, Any], sign: str = "") -> str:
+    """Return a figure with its bounds, as people read it; sign: `+` for a difference."""
     if found["value"] is None:
         return "-"
     value = f"{found['value']:{sign}.4f}"
@@ -99,10 +93,13 @@ def _with_bounds(found: Mapping[str, Any], sign: str) -> str:
 
 
 def _shown(row: Mapping[str, Any]) -> str:
+    return shown_by(row["difference"], is_higher_better=row["is_higher_better"])
+
+
+def shown_by(found: Mapping[str, Any], *, is_higher_better: bool | None) -> str:
     """Return what a difference shows; of many rows one in twenty shows what isn't there."""
-    found, better = row["difference"], row["is_higher_better"]
-    if found["low"] is None or better is None:
+    if found["low"] is None or is_higher_better is None:
         return "-"
     if found["low"] <= 0 <= found["high"]:
         return "no difference"
-    return "better" if (found["low"] > 0) == better else "worse"
+    return "better" if (found["low"] > 0) == is_higher_better else "worse"

@@ -20,14 +20,11 @@ from typing import Any
 
 from blake3 import blake3
 
+from jupiterd.ctl.model.judged_text import judged_on, scored_text
 from jupiterd.ctl.model.special_tokens import SpecialTokens, exported_marks
-from jupiterd.cycle.data.split import GATE
-from jupiterd.cycle.gate.record import CLOZE_FILE, SCORES_FILE, read_cloze_lines, read_score_lines
 from jupiterd.cycle.gate.scores import LN2, ClozeScore, DocumentScore
 from jupiterd.cycle.generation.cloze import ClozeItem, HeldOutText, make_items
-from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.formats import printable
-from jupiterd.store.sample_lookup import find_samples, read_sample
 
 FOLDER = "lm-eval"
 TEXT_FILE, GAPS_FILE = "held_out.jsonl", "cloze.jsonl"
@@ -45,9 +42,9 @@ def write_tasks(folder: Path, model: Mapping[str, Any], held_out: Mapping[str, A
         NotFoundError: a held-out document can't be reached.
         CorruptArtifactError: the verdict's files can't be read.
     """
-    scores, gaps = _judged_on(Path(held_out["verdict"]))
+    scores, gaps = judged_on(Path(held_out["verdict"]))
     places = [Path(each) for each in held_out["texts"]]
-    texts = [HeldOutText(row.id, row.cluster, _text(places, row)) for row in scores]
+    texts = [HeldOutText(row.id, row.cluster, scored_text(places, row)) for row in scores]
     scored = {row.id for row in gaps}
     items = [item for item in _items(texts, str(model["language"])) if item.id in scored]
     to = folder / FOLDER
@@ -62,27 +59,6 @@ def write_tasks(folder: Path, model: Mapping[str, Any], held_out: Mapping[str, A
         _write(to / f"{names[1]}.yaml", _cloze(names[1]))
     about = _about(names, scores, gaps, exported_marks(folder))
     _write(to / "README.md", "\n".join(about) + "\n")
-
-
-def _judged_on(verdict: Path) -> tuple[list[DocumentScore], list[ClozeScore]]:
-    """Return the scores of the gate's part of the held-out text, sorted by id, and of its gaps."""
-    try:
-        scores = read_score_lines([(verdict / SCORES_FILE).read_text(encoding="utf-8")])
-        gaps = read_cloze_lines([(verdict / CLOZE_FILE).read_text(encoding="utf-8")])
-    except OSError as error:
-        raise CorruptArtifactError("the verdict's scores can't be read") from error
-    return sorted((row for row in scores if row.part == GATE), key=lambda row: row.id), gaps
-
-
-def _text(places: Iterable[Path], row: DocumentScore) -> str:
-    """Return the scored part of a held-out document: its first `row.bytes` bytes."""
-    for folder in places:
-        for place in find_samples(folder, row.id, 1):
-            data = read_sample(folder, place).text.encode("utf-8", "surrogatepass")
-            return data[: row.bytes].decode("utf-8", "replace")
-    raise NotFoundError(
-        f"the held-out document {row.id[:8]} isn't in reach", "start the nodes that have it"
-    )
 
 
 def _items(texts: Sequence[HeldOutText], language: str) -> list[ClozeItem]:

@@ -30,8 +30,7 @@ Shown = tuple[dict[str, Any], Callable[[Mapping[str, Any]], list[str]]]
 @click.option(
     "--tasks",
     metavar="FILE|NAMES|FOLDER",
-    required=True,
-    help="Own questions, or tasks of lm-evaluation-harness.",
+    help="Own questions, or tasks of lm-evaluation-harness; left out: held-out text.",
 )
 @click.option("--beside", metavar="MODEL", help="Another model that is asked the same.")
 @click.option(
@@ -43,13 +42,16 @@ Shown = tuple[dict[str, Any], Callable[[Mapping[str, Any]], list[str]]]
 )
 @click.pass_obj
 def eval_model(
-    invocation: Invocation, model: str, tasks: str, beside: str | None, device: str
+    invocation: Invocation, model: str, tasks: str | None, beside: str | None, device: str
 ) -> None:
     """Say what a model scores, alone or beside another one.
 
     MODEL is DOMAIN/ROUND or RUN/ROUND, a training run's name, promoted, base (what the cycle began
     with), the beginning of an id, or a folder of this machine. It answers on this machine, which
     fetches what it lacks. Nothing is recorded, and no verdict depends on it.
+
+    Without --tasks it is scored on the text by which the gate judged its round, or that of the
+    model beside it, or else the newest one: bits per byte, as verdicts have them.
 
     FILE has your own questions, one a line: {"question": "Who wrote it?", "answer": "Ada"}, which
     is compared with what the model writes, or {"question": "Who wrote it?", "choices": ["Ada",
@@ -61,6 +63,7 @@ def eval_model(
 
     \b
     Examples:
+      jupiterctl model eval python/2 --beside base
       jupiterctl model eval python/2 --tasks questions.jsonl
       jupiterctl model eval python/2 --tasks questions.jsonl --beside python/1
       jupiterctl model eval python/2 --tasks hellaswag,arc_easy --beside base
@@ -69,7 +72,7 @@ def eval_model(
     console = Console.of(invocation)
     names = [model] if beside is None else [model, beside]
     evaluation = _Evaluation(invocation, console, names, device)
-    found, lines = evaluation.of(tasks)
+    found, lines = evaluation.held_out() if tasks is None else evaluation.of(tasks)
     console.settle()
     console.show({"schema": SCHEMA, "eval": found}, lambda: lines(found))
 
@@ -92,6 +95,24 @@ class _Evaluation:
         if is_file:
             return self._questions(path)
         return self._harness(tuple(filter(None, (each.strip() for each in tasks.split(",")))), None)
+
+    def held_out(self) -> Shown:
+        """Return the models' bits per byte on held-out text."""
+        from jupiterd.ctl.model.held_out_eval import (
+            held_out_document,
+            held_out_lines,
+            held_out_text,
+            nats_of,
+        )
+
+        state_dir = self._invocation.state_dir
+        models = [self._model(name) for name in self._names]
+        text = held_out_text(state_dir, models)
+        nats = [
+            nats_of(model, text, self._device, state_dir, partial(self._told, model.name, "texts"))
+            for model in models
+        ]
+        return held_out_document(text, models, nats), held_out_lines
 
     def _questions(self, file: Path) -> Shown:
         from jupiterd.ctl.model.eval_lines import eval_document, eval_lines
@@ -133,4 +154,4 @@ class _Evaluation:
         return evaluated_model(self._invocation.state_dir, name)
 
     def _told(self, name: str, unit: str, done: int, total: int) -> None:
-        self._console.passing_notice(f"{name} has answered {done} of {total} {unit}")
+        self._console.passing_notice(f"{name}: {done} of {total} {unit}")

@@ -107,6 +107,24 @@ def tabulate(
     return ScoreTable(nats, tokens, unigram_nats)
 
 
+def text_nats(
+    path: Path, texts: Sequence[str], means: Means, on_progress: OnProgress
+) -> list[float]:
+    """Return the nats of each text under one model; what was scored before isn't scored again.
+
+    Raises:
+        CorruptArtifactError: the folder holds no model that can be loaded.
+    """
+    known = means.saved_nats.known(path, texts)
+    if len(known) < len(texts):
+        model = open_scorer(path, means.engine, means.device)
+        nats = _nats(model, texts, model.encode(texts), known, means, on_progress)
+        means.saved_nats.keep(path, texts, dict(enumerate(nats)))
+        return nats
+    on_progress(len(texts))
+    return [known[place] for place in range(len(texts))]
+
+
 def _loaded(path: Path, means: Means) -> TextScorer | None:
     """Return the model; None where it can't be loaded, which the gate says of it then."""
     try:

@@ -1,0 +1,115 @@
+"""Bits per byte of models of this machine on held-out text: what a round's gate judged by.
+
+Owns which round's text that is, and the document and the table. Scores as verdicts do; a machine
+keeps what it has scored of a model of the cluster, for verdicts too.
+"""
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from jupiterd.ctl.model.eval_worker import OnProgress, written_by
+from jupiterd.ctl.model.evaluated_model import FETCHING_S, EvaluatedModel
+from jupiterd.ctl.model.harness_lines import estimate_document, estimate_text, shown_by
+from jupiterd.ctl.model.judged_text import judged_on, scored_text
+from jupiterd.cycle.gate.scores import LN2, DocumentScore
+from jupiterd.cycle.questions.estimate import Shares, difference, estimated
+from jupiterd.errors import NotFoundError
+from jupiterd.formats import plain, table
+
+TASK = "score_texts"
+
+
+@dataclass(frozen=True)
+class HeldOutText:
+    """The documents that a round was judged by."""
+
+    round: str
+    rows: Sequence[DocumentScore]
+    texts: Sequence[str]
+
+    def shares(self, nats: Sequence[float]) -> Shares:
+        """Return what each document adds to the bits per byte; those of a cluster err together."""
+        bits = [each / LN2 for each in nats]
+        sizes = [float(row.bytes) for row in self.rows]
+        return Shares(bits, sizes, [row.cluster for row in self.rows])
+
+
+def held_out_text(state_dir: Path, models: Sequence[EvaluatedModel]) -> HeldOutText:
+    """Return the text by which the first of these was judged, or else the newest round.
+
+    Raises:
+        NotFoundError: no gate has judged anything, or nobody in reach has its text.
+    """
+    from jupiterd.ctl.calls import ask_over_grpc
+
+    rows: Sequence[Mapping[str, Any]] = ask_over_grpc(state_dir, "models")["models"]
+    judged = {str(row["id"]): str(row["name"]) for row in reversed(rows) if row["verdict"]}
+    own = [judged[each.artifact] for each in models if each.artifact in judged]
+    names = [*own, *reversed(judged.values())]
+    if not names:
+        raise NotFoundError(
+            "no gate has judged a model yet, so there is no held-out text to score",
+            "name tasks or questions of yours: --tasks",
+        )
+    found = ask_over_grpc(state_dir, f"held_out/{names[0]}", FETCHING_S)["held_out"]
+    scores, _ = judged_on(Path(found["verdict"]))
+    places = [Path(each) for each in found["texts"]]
+    return HeldOutText(names[0], scores, [scored_text(places, row) for row in scores])
+
+
+def nats_of(
+    model: EvaluatedModel, text: HeldOutText, device: str, state_dir: Path, told: OnProgress
+) -> list[float]:
+    """Return the nats of each document under a model.
+
+    Raises:
+        JupiterError: the worker can't load the model, or ends without a result.
+    """
+    scratch = state_dir / "scratch"
+    params = {
+        "engine": "torch" if find_spec("torch") else "mlx",
+        "device": device,
+        "saved": str(scratch / "scores") if scratch.is_dir() else "",
+    }
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(list(text.texts), file)
+        file.flush()
+        inputs = {"model": model.folder, "texts": Path(file.name)}
+        return json.loads(written_by(TASK, params, inputs, "nats/nats.json", told))
+
+
+def held_out_document(
+    text: HeldOutText, models: Sequence[EvaluatedModel], nats: Sequence[Sequence[float]]
+) -> dict[str, Any]:
+    """Return the bits per byte of one model, or of two beside each other."""
+    shares = [text.shares(each) for each in nats]
+    return {
+        "kind": "held-out",
+        "round": text.round,
+        "documents": len(text.rows),
+        "bytes": sum(row.bytes for row in text.rows),
+        "models": [
+            {"model": model.name, "id": model.artifact or None,
+             "bits_per_byte": estimate_document(estimated(each))}
+            for model, each in zip(models, shares, strict=True)
+        ],
+        "difference": estimate_document(difference(*shares)) if len(shares) == 2 else None,
+    }  # fmt: skip
+
+
+def held_out_lines(document: Mapping[str, Any]) -> list[str]:
+    """Return a table with a row for each model, and what two differ by."""
+    rows = [[each["model"], estimate_text(each["bits_per_byte"])] for each in document["models"]]
+    about = f"held-out text of {plain(document['round'])}: {document['documents']} documents"
+    lines = [about, *table(["model", "bits per byte"], rows)]
+    found = document["difference"]
+    if found is None:
+        return lines
+    first, second = (plain(each["model"]) for each in document["models"])
+    shown = shown_by(found, is_higher_better=False)
+    return [*lines, f"{first} beside {second}: {estimate_text(found, '+')}, {shown}"]

@@ -14,6 +14,7 @@ from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
+from jupiterd.errors import UsageError
 from jupiterd.path_text import path_of, path_text
 
 if TYPE_CHECKING:
@@ -94,7 +95,10 @@ class _Evaluation:
         is_file = path.exists() or path.suffix in {".jsonl", ".json"} or "/" in tasks
         if is_file:
             return self._questions(path)
-        return self._harness(tuple(filter(None, (each.strip() for each in tasks.split(",")))), None)
+        names = tuple(filter(None, (each.strip() for each in tasks.split(","))))
+        if not names:
+            raise UsageError("--tasks names nothing", "leave it out to score held-out text")
+        return self._harness(names, None)
 
     def held_out(self) -> Shown:
         """Return the models' bits per byte on held-out text."""

@@ -121,7 +121,7 @@ class TaskBook:
         raise NotFoundError(f"lm-evaluation-harness has no task {name}", hint)
 
     def _loaded(self, names: Sequence[str]) -> Any:  # noqa: ANN401 - the harness's
-        said = ", ".join(names)
+        said = names[0] if len(names) == 1 else "the folder's groups"
         try:
             return self.manager.load(list(names))
         except ModuleNotFoundError as error:

@@ -138,6 +138,12 @@ def test_without_the_harness_one_line_says_what_to_install(ctl, monkeypatch):
     assert "pip install 'jupiterd[evaluation]'" in ran.err
 
 
+def test_tasks_without_a_name_are_refused(worker, ctl):
+    ran = ctl("model", "eval", "python/2", "--tasks", " , ")
+    assert (ran.exit_code, worker) == (2, [])
+    assert "--tasks names nothing" in ran.err
+
+
 def test_a_folder_that_is_no_model_is_told(worker, ctl, tmp_path: Path):
     ran = ctl("model", "eval", str(tmp_path), "--tasks", "sums")
     assert ran.exit_code == 6

@@ -50,8 +50,8 @@ settings.load_profile("jupiter")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # What is ignored here, programs under test and the fork server that they come from would inherit,
-    # and take it as a wish; of a function they don't.
+    # What is ignored here, programs under test and the fork server that they come from would
+    # inherit, and take it as a wish; of a function they don't.
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup
         signal.signal(signal.SIGHUP, pass_over)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell

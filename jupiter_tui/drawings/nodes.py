@@ -20,7 +20,7 @@ from jupiter_tui.drawings.primitives.thresholds import (
     percent,
 )
 from jupiter_tui.model.scene import Scene
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.formats import plain
 
 COLUMNS = (

@@ -83,7 +83,7 @@ def test_every_verdict_is_explained_and_no_other():
 
 
 def test_what_the_looks_may_spend_is_what_they_spend():
-    from jupiterd.cycle.gate.looks import spent_alpha
+    from jupiterd.cycle.gate.alpha_spending import spent_alpha
 
     told = re.search(
         r"may spend (\S+) %, the\s+second (\S+) %, the third (\S+) %", prose(DOCS / "gate.md")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from random import Random
 
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.membership.presence import (
     Beat,
     BecomeLeader,

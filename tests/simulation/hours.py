@@ -2,7 +2,7 @@
 
     python -m tests.simulation.hours NODE_HOURS [LOSS_PERCENT ...]
 
-Owns the counting. Real: `Membership` with its timing. Imitated: the beats of
+Owns the counting. Real: `FailureDetector` with its timing. Imitated: the beats of
 `daemon.heartbeat_loop`: of each pair the node with the smaller id calls, twice a second, never two
 calls at once, each for 2 s at most; the reply carries the other's state. Who wasn't called for a
 second calls too, over another connection. Nobody ever dies here, so every verdict is false.
@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from itertools import count, product
 from random import Random
 
-from jupiterd.cluster.membership.membership import (
+from jupiterd.cluster.membership.failure_detector import (
+    FailureDetector,
     Heard,
     Liveness,
-    Membership,
     RosterChanged,
     Ticked,
 )
@@ -62,7 +62,7 @@ class Node:
 
     def __init__(self, node: NodeId, timing: Timing) -> None:
         self.node = node
-        self.membership = Membership(node, 0.0, timing)
+        self.membership = FailureDetector(node, 0.0, timing)
         self.peers: dict[NodeId, Peer] = {}
 
 

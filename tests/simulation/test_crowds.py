@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from tests.simulation.crowds import TIMING, Crowd
 
 SIZES = (64, 256, pytest.param(1000, marks=pytest.mark.full))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.values.timing import LAN
 from tests.simulation.hours import LINKS, LOSSES, Hours, count_verdicts
 

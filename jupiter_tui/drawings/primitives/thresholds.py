@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from jupiter_tui.drawings.primitives.lines import Cell, Tone
 from jupiterd.client.watch import Link
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.values.severity import Severity
 from jupiterd.cluster.values.timing import LAN
 from jupiterd.formats import MISSING

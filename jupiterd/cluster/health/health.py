@@ -11,7 +11,7 @@ from jupiterd.cluster.links.unreached import Unreached, diagnoses
 from jupiterd.cluster.membership.admission import OPEN_COMMAND
 from jupiterd.cluster.membership.approval import approve_command
 from jupiterd.cluster.membership.call_rights import trust_command
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.planning.roles import MISSING_ENGINE
 from jupiterd.cluster.values.node_names import distinct_names
 from jupiterd.cluster.values.severity import Severity

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from jupiterd.cluster.health import alerts
 from jupiterd.cluster.membership.approval import approve_command
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.text.health_words import NEWS
 from jupiterd.cluster.values.node_names import distinct_names
 from jupiterd.cluster.values.severity import Severity

@@ -1,8 +1,8 @@
 """One node's view of its group: which members are alive and who leads, decided together.
 
-Owns the exchange between `membership` and `election`, the contents of the heartbeat, and the wake
-from sleep. Doesn't know how a heartbeat travels, what the disk holds besides the term, or what a
-leader does.
+Owns the exchange between `failure_detector` and `election`, the contents of the heartbeat, and the
+wake from sleep. Doesn't know how a heartbeat travels, what the disk holds besides the term, or what
+a leader does.
 
 The shell carries out the effects in order: it persists a term before it does anything that follows,
 then sends, then acts. If it can't persist, it drops the rest except `StepDown`, and reports
@@ -44,11 +44,11 @@ from jupiterd.cluster.membership.election_messages import (
     TermSeen,
     Woke,
 )
-from jupiterd.cluster.membership.membership import (
+from jupiterd.cluster.membership.failure_detector import (
     AddressRefused,
     Changed,
+    FailureDetector,
     Heard,
-    Membership,
     RosterChanged,
     SaidGoodbye,
     Ticked,
@@ -169,7 +169,7 @@ class Presence:
         """The `sent_s` of each node's last beat."""
         self._room = MAX_STEP
         """By how much messages of other nodes may raise this node's term now."""
-        self.membership = Membership(self_id, now, timing)
+        self.membership = FailureDetector(self_id, now, timing)
         self.election = Election(self_id, term, now, rng, timing)
 
     @property

@@ -1,6 +1,6 @@
 """The time-outs of membership and election.
 
-Owns the numbers. Doesn't know what happens when one runs out (`membership`, `election`,
+Owns the numbers. Doesn't know what happens when one runs out (`failure_detector`, `election`,
 `presence`).
 """
 

@@ -1,1 +1,1 @@
-"""Text as data: what is held out of it, and what it can show."""
+"""Text as data: how it is split, mixed and purged, where it came from, what was used."""

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from jupiterd.cycle.gate.alpha_spending import AlphaLedger
 from jupiterd.cycle.gate.fill_ins import ClozeComparison, compare_cloze
 from jupiterd.cycle.gate.forgetting import Forgetting
-from jupiterd.cycle.gate.looks import AlphaLedger
 from jupiterd.cycle.gate.paired import Evidence, measure
 from jupiterd.cycle.gate.power import TextPower, reach_of
 from jupiterd.cycle.gate.proxy import Taught

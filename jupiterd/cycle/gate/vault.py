@@ -1,6 +1,6 @@
 """Whether the gate's text was over-fitted: the same improvement on text that nobody ever looked at.
 
-Owns the alarm. Doesn't know when the vault is opened (`phases.looks` does).
+Owns the alarm. Doesn't know when the vault is opened (`phases.counting_verdict` does).
 
 Documents differ far more from each other than models do, so not the bits per byte of the two parts
 are compared but what the candidate saves on each.

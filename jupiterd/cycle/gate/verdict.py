@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jupiterd.cycle.data.split import DEV, GATE
+from jupiterd.cycle.gate.alpha_spending import AlphaLedger, ledger_at
 from jupiterd.cycle.gate.case import Case, Findings, GateSettings
 from jupiterd.cycle.gate.decision import AnswerOutcome, Decision, Question, QuestionAnswer
 from jupiterd.cycle.gate.fill_ins import ClozeComparison
 from jupiterd.cycle.gate.forgetting import Forgetting, forgotten
-from jupiterd.cycle.gate.looks import AlphaLedger, ledger_at
 from jupiterd.cycle.gate.paired import Evidence
 from jupiterd.cycle.gate.power import TextPower
 from jupiterd.cycle.gate.proxy import ArmComparison, ProxyRun
@@ -112,7 +112,7 @@ def decide(
     Args:
         scores: documents of the gate's, the development and the vault's text.
         settings: the domain's margins and alpha.
-        look: the number of this look in the cycle, from 1; it determines the level (`looks`).
+        look: the number of this look in the cycle, from 1; `alpha_spending` makes a level of it.
         findings: the results of all other trials.
     """
     ordered = sorted(scores, key=lambda score: score.id)

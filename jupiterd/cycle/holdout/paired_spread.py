@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from jupiterd.cycle.base.student_t import t_upper_quantile
-from jupiterd.cycle.gate.looks import ledger_at
+from jupiterd.cycle.gate.alpha_spending import ledger_at
 from jupiterd.cycle.gate.power import POWER
 from jupiterd.cycle.gate.skewness import (
     SKEW_ERRORS,

@@ -1,1 +1,1 @@
-"""How training fits its data: steps from tokens, where it ends, which size suits."""
+"""How many tokens a device takes at a time: a default, a search, what was found before."""

@@ -10,8 +10,8 @@ from jupiterd.cycle.data.split import DEV, GATE, VAULT
 from jupiterd.cycle.generation.promotion import main_generator
 from jupiterd.cycle.generation.round_answers import ANSWERS, BASE, CANDIDATE, INCUMBENT
 from jupiterd.cycle.phases.collect import held_out
+from jupiterd.cycle.phases.counting_verdict import is_shown_the_vault
 from jupiterd.cycle.phases.filter import uniting
-from jupiterd.cycle.phases.looks import is_shown_the_vault
 from jupiterd.cycle.phases.proxies import control_items
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.errors import Bug

@@ -10,9 +10,9 @@ from jupiterd.cycle.data.split import GATE
 from jupiterd.cycle.gate.baseline import CHOICE
 from jupiterd.cycle.gate.record import TEST
 from jupiterd.cycle.phases.collect import holdout_version
+from jupiterd.cycle.phases.counting_verdict import FIRST, LAST, WITH_JUDGE, is_shown_the_vault
 from jupiterd.cycle.phases.evaluate import EVALUATION_PIECES, generator_in_force, incumbent
 from jupiterd.cycle.phases.judge import judge_answers, judge_items, judge_params
-from jupiterd.cycle.phases.looks import FIRST, LAST, WITH_JUDGE, is_shown_the_vault
 from jupiterd.cycle.phases.proxies import (
     runs_of_round,
     synthetic_share,

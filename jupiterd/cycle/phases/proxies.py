@@ -26,9 +26,9 @@ from jupiterd.cycle.generation.generation_options import WITHOUT, QuotaPart, pie
 from jupiterd.cycle.generation.promotion import GeneratorShare, is_own, writers_of
 from jupiterd.cycle.generation.synthetic_share import ControlResult, SyntheticShare, share_after
 from jupiterd.cycle.phases.collect import held_out
+from jupiterd.cycle.phases.counting_verdict import verdict_before_last
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.generate import writing
-from jupiterd.cycle.phases.looks import verdict_before_last
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.formats import counted
 from jupiterd.ids import ArtifactId, short

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cycle.base.work_item import Phase, WorkItem
 from jupiterd.cycle.phases.collect import collect
+from jupiterd.cycle.phases.counting_verdict import verdict_item
 from jupiterd.cycle.phases.evaluate import evaluate
 from jupiterd.cycle.phases.filter import filter_
 from jupiterd.cycle.phases.gate import gate
 from jupiterd.cycle.phases.generate import generate
-from jupiterd.cycle.phases.looks import verdict_item
 from jupiterd.cycle.phases.pack import pack, trained_in
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step
 from jupiterd.cycle.phases.view import RoundView, item_id

@@ -1,1 +1,1 @@
-"""What the cluster has: models that were brought, data sets, and whether they belong together."""
+"""What the ledger says of models, data sets, runs and rounds."""

@@ -10,7 +10,7 @@ from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.phase_steering import AGAIN
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.gate.decision import Decision
-from jupiterd.cycle.phases.looks import verdict_item
+from jupiterd.cycle.phases.counting_verdict import verdict_item
 from jupiterd.cycle.phases.view import item_id
 from jupiterd.ids import short
 

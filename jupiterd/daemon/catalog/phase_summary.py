@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cycle.base.work_item import Phase
+from jupiterd.cycle.phases.counting_verdict import verdict_item
 from jupiterd.cycle.phases.judge import JUDGE
-from jupiterd.cycle.phases.looks import verdict_item
 from jupiterd.cycle.phases.proxies import PROXIES
 
 

@@ -13,7 +13,7 @@ from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import counting_islands
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.base.work_item import Phase
-from jupiterd.cycle.phases.looks import verdict_item
+from jupiterd.cycle.phases.counting_verdict import verdict_item
 from jupiterd.cycle.rounds.round_table import JUDGED_AT, RoundRow
 from jupiterd.daemon.catalog.effective_work import work_that_counts
 from jupiterd.daemon.catalog.islands_document import Islands

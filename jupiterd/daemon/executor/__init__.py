@@ -1,1 +1,1 @@
-"""Doing an order on this node: what it may read here."""
+"""Doing orders on this node: workers, ranks, their inputs and their devices."""

@@ -28,7 +28,7 @@ class AttemptRetries:
     ) -> bool:
         """Take in that an attempt failed; return whether another one may succeed.
 
-        is_set_aside: the next attempt starts from another checkpoint
+        has_other_start: the next attempt starts from another checkpoint
         has_advanced: the attempt has added a checkpoint
         is_regrouped: the next gang leaves out another node
         """

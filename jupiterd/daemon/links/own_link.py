@@ -15,7 +15,7 @@ import psutil
 
 from jupiterd.cluster.links.links import Links
 from jupiterd.cluster.links.own_link import Egress, Interface, Other, Outage, outage
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.scopes import is_link_local, without_scope

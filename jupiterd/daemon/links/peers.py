@@ -2,7 +2,7 @@
 
 Owns one link for each: address, pinned certificate, channels, and the latest it said of itself;
 and the other paths to it, for `path_monitor` to choose from. Doesn't know who is a member (the
-ledger does) or who is alive (`membership` does).
+ledger does) or who is alive (`failure_detector` does).
 """
 
 import asyncio

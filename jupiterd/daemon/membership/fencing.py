@@ -1,6 +1,7 @@
 """Fencing: orders of an outranked leader or gang are refused, across restarts.
 
-Owns the fencing token on disk. Doesn't know what is ordered, or the rule (`cluster.fencing`).
+Owns the fencing token on disk. Doesn't know what is ordered, or the rule
+(`cluster.membership.fencing`).
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Whom this node follows just now, and waiting until it does: orders come from nobody else.
 
-Owns the waiting. Doesn't know who leads (`cluster.election`), what is ordered, or the rule
-(`cluster.fencing`).
+Owns the waiting. Doesn't know who leads (`cluster.membership.election`), what is ordered, or the
+rule (`cluster.membership.fencing`).
 """
 
 import asyncio

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 import grpc
 
 from jupiterd.cluster.membership.election import Election
-from jupiterd.cluster.membership.membership import Membership
+from jupiterd.cluster.membership.failure_detector import FailureDetector
 from jupiterd.cluster.membership.presence import (
     AddressRefused,
     AnswerPreVote,
@@ -120,7 +120,7 @@ class HeartbeatLoop:
         replica.known_term = lambda: self.election.term
 
     @property
-    def membership(self) -> Membership:
+    def membership(self) -> FailureDetector:
         """Who is here."""
         return self._presence.membership
 

@@ -20,7 +20,7 @@ from jupiterd.cluster.health.health_ages import HealthAges
 from jupiterd.cluster.health.run_alerts import LiveTraining, RunAlerts
 from jupiterd.cluster.ledger.dismissals import DismissalWatch
 from jupiterd.cluster.ledger.state import State
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.text.health_words import NEWS
 from jupiterd.cluster.values.severity import Severity
 from jupiterd.cycle.base.work_item import Phase

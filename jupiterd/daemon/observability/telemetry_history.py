@@ -7,7 +7,7 @@ import asyncio
 from typing import Any
 
 from jupiterd.cluster.health.node_history import INTERVAL_S, NodeHistory, SeriesValues, slot_of
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.daemon.leader.node_speed import speed_of
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peers

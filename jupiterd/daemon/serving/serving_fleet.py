@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.planning.roles import drained
 from jupiterd.cluster.serving.routing import ServingNode
 from jupiterd.cluster.serving.served_model import ServedModel

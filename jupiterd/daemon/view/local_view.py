@@ -15,7 +15,7 @@ from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.ledger.tokens import TokenTimer
 from jupiterd.cluster.links.own_link import Outage
 from jupiterd.cluster.membership.admission_policy import closes_by_itself
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.membership.pairing_window import PairingWindow
 from jupiterd.cluster.membership.pending_joins import PendingJoin, from_telemetry
 from jupiterd.cluster.values.gpu_load import GpuLoad, aligned, read_rows

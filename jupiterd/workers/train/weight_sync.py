@@ -1,7 +1,7 @@
 """Whether this rank still holds the weights of the others: looked at now and then.
 
 Owns when it is looked at, and what is told of the weights. Doesn't know who is right
-(`cycle/sync`), or how numbers travel.
+(`cycle/training/gradient_sync`), or how numbers travel.
 """
 
 from jupiterd.cycle.training.gradient_sync import LENGTHS, Fingerprint, diverged

@@ -12,7 +12,7 @@ from functools import cached_property
 from random import Random
 
 from jupiterd.cycle.data.split import GATE
-from jupiterd.cycle.gate.looks import ledger_at
+from jupiterd.cycle.gate.alpha_spending import ledger_at
 from jupiterd.cycle.gate.paired import measure
 from jupiterd.cycle.gate.skewness import SKEW_ERRORS
 from jupiterd.cycle.holdout.clusters import path_of_file

@@ -1,7 +1,7 @@
 """Faults of liveness and leadership, as they are planted by `mutants`.
 
-Owns the bad versions of methods of `membership` and `election`: each takes the place of one, or
-wraps it.
+Owns the bad versions of methods of `failure_detector` and `election`: each takes the place of one,
+or wraps it.
 """
 
 from collections.abc import Callable

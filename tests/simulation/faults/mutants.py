@@ -19,8 +19,8 @@ from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.membership import admission
 from jupiterd.cluster.membership.clones import CloneWatch
 from jupiterd.cluster.membership.election import Election
+from jupiterd.cluster.membership.failure_detector import FailureDetector
 from jupiterd.cluster.membership.fencing import Obeyed
-from jupiterd.cluster.membership.membership import Membership
 from jupiterd.cluster.membership.pairing_window import PairingWindow
 from jupiterd.cluster.membership.presence import Presence
 from tests.simulation import profiles
@@ -101,22 +101,22 @@ MUTANTS = (
     ),
     Mutant(
         "late ticks accuse others",
-        _replace(Membership, "_tick", bad_presence.never_late),
+        _replace(FailureDetector, "_tick", bad_presence.never_late),
         profiles.CALM,
     ),
     Mutant(
         "rumours are told as if heard",
-        _instead(Membership, "ages", bad_presence.ages_with_rumours),
+        _instead(FailureDetector, "ages", bad_presence.ages_with_rumours),
         profiles.GOSSIP,
     ),
     Mutant(
         "rumours are taken as heard",
-        _replace(Membership, "_hear", bad_presence.heard_by_rumour),
+        _replace(FailureDetector, "_hear", bad_presence.heard_by_rumour),
         profiles.GOSSIP,
     ),
     Mutant(
         "heartbeats that waited count as new",
-        _replace(Membership, "_hear", bad_presence.heard_just_now),
+        _replace(FailureDetector, "_hear", bad_presence.heard_just_now),
         profiles.NAPS,
     ),
     Mutant(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jupiterd.cluster.facts.facts import CheckpointCommitted, RoundCommitted
 from jupiterd.cluster.ledger.chain import Tip
 from jupiterd.cluster.ledger.ledger import Entry, Ledger
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.ids import NodeId
 from tests.simulation.invariants.in_force import Progress, what_is_not_in_force
 from tests.simulation.invariants.violation import Violation

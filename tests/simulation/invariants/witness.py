@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.facts.facts import TokenIssued
 from jupiterd.cluster.ledger.ledger import Entry
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.membership.fencing import Obeyed
-from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.membership.presence import Changed
 from jupiterd.ids import NodeId
 from tests.simulation.invariants.violation import Violation

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jupiterd.cluster.facts.facts import NodeAdmitted
-from jupiterd.cluster.membership.membership import Heard
+from jupiterd.cluster.membership.failure_detector import Heard
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.runtime import clock
 from jupiterd.daemon.runtime.clock import now_s

@@ -11,7 +11,7 @@ from jupiterd.cluster.links.own_link import Egress, Interface
 from jupiterd.cluster.links.unreached import Reached
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.clones import OVER_S
-from jupiterd.cluster.membership.membership import SaidGoodbye
+from jupiterd.cluster.membership.failure_detector import SaidGoodbye
 from jupiterd.cluster.membership.pending_joins import WAIT_S
 from jupiterd.cluster.membership.shared_addresses import AnnouncedAddresses
 from jupiterd.cluster.membership.token_wait import PATIENCE_S

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.island_runs import counting_islands, is_whole
 from jupiterd.cluster.ledger.state import CycleState, State
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.membership.pending_joins import PendingJoin
 from jupiterd.cluster.values.machine_load import shown_load
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle

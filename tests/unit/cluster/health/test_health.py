@@ -11,7 +11,7 @@ from jupiterd.cluster.health.health import (
     WaitingView,
     judge,
 )
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from tests.support.cluster.building import NODES
 
 ME = NodeView(NODES[0], "desk", Liveness.ALIVE, ("torch",))

@@ -8,7 +8,7 @@ import pytest
 from jupiterd.cluster.health.health import ClusterView, HealthWarning, NodeView, judge
 from jupiterd.cluster.links.own_link import Egress, Interface, Other, Outage, outage
 from jupiterd.cluster.links.unreached import Reached, Unreached
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.text.health_words import OF_THIS_NODE
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from tests.support.cluster.building import NODES

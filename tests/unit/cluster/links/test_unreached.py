@@ -13,7 +13,7 @@ from jupiterd.cluster.links.unreached import (
     read_unreached,
     unreached_rows,
 )
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.text.health_words import WELL_ANYWAY
 from jupiterd.cluster.values.severity import Severity
 from tests.support.cluster.building import NODES

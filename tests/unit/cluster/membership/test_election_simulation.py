@@ -1,6 +1,7 @@
 """Elections among three to five nodes over a bad network, in virtual time.
 
-The real `Membership` and `Election` of each node, joined by a network that delays, loses and cuts.
+The real `FailureDetector` and `Election` of each node, joined by a network that delays, loses
+and cuts.
 """
 
 import heapq
@@ -26,8 +27,13 @@ from jupiterd.cluster.membership.election import (
     RequestPreVote,
     Resigned,
 )
-from jupiterd.cluster.membership.membership import Heard, Membership, MembershipInput, RosterChanged
-from jupiterd.cluster.membership.membership import Ticked as MembershipTicked
+from jupiterd.cluster.membership.failure_detector import (
+    FailureDetector,
+    Heard,
+    MembershipInput,
+    RosterChanged,
+)
+from jupiterd.cluster.membership.failure_detector import Ticked as MembershipTicked
 from jupiterd.cluster.values.timing import Timing
 from jupiterd.ids import NodeId
 
@@ -44,7 +50,7 @@ class Host:
 
     node: NodeId
     stability: int
-    membership: Membership
+    membership: FailureDetector
     election: Election
     disk_term: int = 0
     terms_led: list[int] = field(default_factory=list[int])
@@ -70,7 +76,7 @@ class Network:
             self.at(self.rng.uniform(0.0, 0.5), lambda host=host: self._beat_for_ever(host))
 
     def _host(self, node: NodeId, term: int, nodes: Iterable[NodeId]) -> Host:
-        membership = Membership(node, self.now, TIMING)
+        membership = FailureDetector(node, self.now, TIMING)
         election = Election(node, term, self.now, self.rng, TIMING)
         election.stability = self.rng.randrange(3)
         host = Host(node, election.stability, membership, election, term)

@@ -2,7 +2,7 @@ import random
 from dataclasses import replace
 
 from jupiterd.cluster.membership.election import ElectionRole
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.membership.presence import (
     AddressRefused,
     AnswerPreVote,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from jupiterd.cluster.health.health import ClusterView, NodeView, judge
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.membership.shared_addresses import AnnouncedAddresses, shared_addresses
 from tests.support.cluster.building import NODES
 

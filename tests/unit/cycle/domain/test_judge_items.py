@@ -7,7 +7,7 @@ import pytest
 from jupiterd.cycle.base.work_item import WorkItem, WorkResult
 from jupiterd.cycle.domain.domain import Domain
 from jupiterd.cycle.domain.generator import Generator
-from jupiterd.cycle.phases.looks import is_shown_the_vault, verdict_item
+from jupiterd.cycle.phases.counting_verdict import is_shown_the_vault, verdict_item
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
 from tests.unit.cycle.phases.test_proxy_items import Cluster, domain_with
 from tests.unit.cycle.test_phases import artifact, view

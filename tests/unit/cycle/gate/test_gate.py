@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cycle.base.student_t import t_upper_quantile
+from jupiterd.cycle.gate.alpha_spending import ledger_at, spent_alpha
 from jupiterd.cycle.gate.case import GateSettings
 from jupiterd.cycle.gate.decision import Decision
-from jupiterd.cycle.gate.looks import ledger_at, spent_alpha
 from jupiterd.cycle.gate.paired import measure
 from jupiterd.cycle.gate.scores import DocumentScore
 from jupiterd.cycle.gate.strata import RARE_STRATUM

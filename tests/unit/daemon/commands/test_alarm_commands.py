@@ -10,7 +10,7 @@ from jupiterd.cluster.health.alerts import TABLE
 from jupiterd.cluster.ledger.chain import Tip
 from jupiterd.cluster.ledger.dismissals import GRACE_S, SETTLE_S
 from jupiterd.cluster.links.unreached import Reached, Unreached
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cluster.planning.cluster_file_policy import MachineEntry
 from jupiterd.ctl.diagnose.status import ailments

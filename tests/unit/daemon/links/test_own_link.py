@@ -4,7 +4,7 @@ import pytest
 
 from jupiterd.cluster.links.links import Links, Path
 from jupiterd.cluster.links.own_link import Outage
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.daemon.links import own_link
 from jupiterd.daemon.links.own_link import InterfaceState, interface_states, own_outage

@@ -14,7 +14,7 @@ from jupiterd.cluster.facts.facts import CycleFailed, CycleStarted
 from jupiterd.cluster.health.alerts import GIB, TABLE, Alert
 from jupiterd.cluster.links.own_link import Outage
 from jupiterd.cluster.links.unreached import Reached, Unreached
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.observability.alert_sending import sender_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.cluster.serving.serving_rows import NOTHING, SERVING
 from jupiterd.cluster.text.node_page import page

@@ -12,7 +12,7 @@ import pytest
 from jupiterd import __version__
 from jupiterd.cluster.facts.facts import NodeRemoved
 from jupiterd.cluster.ledger.lww_registers import canonical_bytes
-from jupiterd.cluster.membership.membership import SaidGoodbye
+from jupiterd.cluster.membership.failure_detector import SaidGoodbye
 from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.app.node import Node

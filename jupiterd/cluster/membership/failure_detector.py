@@ -105,7 +105,7 @@ class _Report:
     ages_s: Mapping[NodeId, float]
 
 
-class Membership:
+class FailureDetector:
     """The liveness of every other member."""
 
     def __init__(self, self_id: NodeId, now: float, timing: Timing = LAN) -> None:

@@ -1,11 +1,11 @@
 import math
 
-from jupiterd.cluster.membership.membership import (
+from jupiterd.cluster.membership.failure_detector import (
     AddressRefused,
     Changed,
+    FailureDetector,
     Heard,
     Liveness,
-    Membership,
     RosterChanged,
     SaidGoodbye,
     Ticked,
@@ -17,13 +17,13 @@ ME, BOB, EVE, DAN = (NodeId(letter * 32) for letter in "abed")
 ALIVE, SUSPECT, GONE = Liveness.ALIVE, Liveness.SUSPECT, Liveness.GONE
 
 
-def with_members(*others: NodeId) -> Membership:
-    membership = Membership(ME, 0.0)
+def with_members(*others: NodeId) -> FailureDetector:
+    membership = FailureDetector(ME, 0.0)
     membership.step(0.0, RosterChanged(frozenset((ME, *others))))
     return membership
 
 
-def all_heard(*others: NodeId) -> Membership:
+def all_heard(*others: NodeId) -> FailureDetector:
     membership = with_members(*others)
     for node in others:
         membership.step(0.0, Heard(node))
@@ -31,7 +31,7 @@ def all_heard(*others: NodeId) -> Membership:
 
 
 def test_a_new_member_is_suspect_until_it_is_heard() -> None:
-    membership = Membership(ME, 0.0)
+    membership = FailureDetector(ME, 0.0)
     changes = membership.step(0.0, RosterChanged(frozenset((ME, BOB))))
     assert changes == (Changed(BOB, GONE, SUSPECT, "a member, not heard yet"),)
     assert membership.last_heard_s(BOB, 1.0) is None

@@ -2,6 +2,6 @@
 
 Real: `presence`, `failure_detector`, `election`, `ledger`, `state`, `entry`, `snapshot`.
 Imitated: what the asyncio shells of the daemon do around them (`process`, `anti_entropy`), with
-signatures that are hashes. Nothing sleeps, every random choice comes from the seed, and a failing seed says its
-number.
+signatures that are hashes. Nothing sleeps, every random choice comes from the seed, and a failing
+seed says its number.
 """

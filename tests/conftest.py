@@ -73,10 +73,10 @@ def pass_over(_number: int, _frame: object) -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Have one for each core that computes, and more for tests with daemons, which wait.
 
-    Half as many more beside the tests of everything: there, on two cores, each process's reading of
+    Half as many more where few tests have daemons: there, on two cores, each process's reading of
     all modules costs more than a further one saves.
     """
-    waiting = cores() if wants_full_alone(config) else max(1, cores() // 2)
+    waiting = cores() if wants_full(config) else max(1, cores() // 2)
     return min(cores() + waiting, MAX_WORKERS)
 
 
@@ -141,8 +141,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def wants_full_alone(config: pytest.Config) -> bool:
-    """Say whether `full` tests alone are wanted, which most tests with daemons are."""
+    """Say whether `full` tests alone are wanted."""
     return str(config.getoption("markexpr", "")).startswith("full and ")
+
+
+def wants_full(config: pytest.Config) -> bool:
+    """Say whether `full` tests are wanted, which most tests with daemons are."""
+    return "not full" not in str(config.getoption("markexpr", ""))
 
 
 def cores() -> int:

@@ -36,7 +36,7 @@ SLOW_S = 3.0
 async def test_a_server_that_is_killed_and_comes_back_is_asked_for_the_rest(
     tmp_path: Path,
 ) -> None:
-    domain = str(write_domain(tmp_path, steps=10, samples=240))
+    domain = str(write_domain(tmp_path, steps=10, samples=160))
     port = free_port()
     with own_network() as prefix:
         async with running([Daemon(tmp_path, "alone", prefix)]) as cluster:

@@ -200,9 +200,9 @@ def test_twenty_steps_in_one_graph_have_the_losses_of_none(
 
 
 @pytest.mark.slow
-@pytest.mark.full
+@pytest.mark.long  # test_compiled_it_computes_the_same shows it, too
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kind", ["qwen3", pytest.param("gpt2", marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", ["qwen3", "gpt2"])
 def test_kernels_of_the_compiler_have_the_losses_of_torchs_own(kind: str, shards: Path):
     compiled, plain = (train(engine_of(kind, compile=s), shards, 20) for s in ("on", "off"))
     assert np.abs(np.subtract(compiled, plain)).max() < 1e-4

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, TextIO
 
 from jupiterd.ctl.chat.screen.columns import SideBySide, WrappedText, cut
-from jupiterd.ctl.chat.screen.shown_text import shown_text
+from jupiterd.ctl.chat.screen.shown_text import ShownText, shown_text
 
 DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 CLEAR_TO_END_OF_ROW, CLEAR_BELOW = "\x1b[K", "\x1b[J"
@@ -111,6 +111,7 @@ class OneBelowTheOther:
     def __init__(self, output: TextOutput, titles: Sequence[str]) -> None:
         self._output = output
         self._titles = titles
+        self._pieces = [ShownText() for _ in titles]
         self._kept = ["" for _ in titles]
         self._ended = [False for _ in titles]
         self._shown = -1
@@ -119,7 +120,7 @@ class OneBelowTheOther:
 
     def text(self, side: int, piece: str) -> None:
         """Show it, or keep it for later."""
-        self._kept[side] += piece
+        self._kept[side] += self._pieces[side].feed(piece)
         self._show()
 
     def end(self, side: int) -> None:
@@ -156,9 +157,8 @@ class OneBelowTheOther:
 
     def _write(self, text: str) -> None:
         if text:
-            shown = shown_text(text)
-            (self._wrap if self._output.is_terminal else self._output).write(shown)
-            self._last = shown[-1]
+            (self._wrap if self._output.is_terminal else self._output).write(text)
+            self._last = text[-1]
 
 
 class InColumns:
@@ -168,12 +168,13 @@ class InColumns:
         self._output = output
         self._table = SideBySide(output.columns, output.line)
         self._drawn: list[str] = []
+        self._pieces = (ShownText(), ShownText())
         left, right = map(shown_text, titles)
         output.write(f"{output.bold(self._table.heading((left, right)))}\n")
 
     def text(self, side: int, piece: str) -> None:
         """Draw it."""
-        self._table.feed(side, shown_text(piece))
+        self._table.feed(side, self._pieces[side].feed(piece))
         self._draw()
 
     def end(self, side: int) -> None:

@@ -85,3 +85,9 @@ def test_columns_need_a_wide_terminal(columns, is_terminal, kind):
     output = TextOutput(io.StringIO(), columns, is_terminal=is_terminal)
     assert type(answer_screen(output, ["one", "two"])) is kind
     assert type(answer_screen(output, ["one"])) is OneBelowTheOther
+
+
+def test_a_line_end_that_comes_in_two_pieces_is_one():
+    assert (
+        shown(["one\r", "\ntwo"]) == shown(["one\r", "\ntwo"], is_terminal=False)[:-1] == "one\ntwo"
+    )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.ctl.chat.screen.shown_text import shown_text
+from jupiterd.ctl.chat.screen.shown_text import ShownText, shown_text
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,11 @@ def test_only_lines_tabs_and_joiners_are_no_printable_characters(text):
     assert not any(unicodedata.category(char) == "Cc" for char in kept - {"\n", "\t"})
 
 
-@given(st.text(), st.text())
-def test_pieces_are_shown_as_the_whole_is(left, right):
-    if not left.endswith("\r"):
-        assert shown_text(left) + shown_text(right) == shown_text(left + right)
+@given(st.lists(st.text(alphabet="ab\r\n\x1b")))
+def test_pieces_are_shown_as_the_whole_is(pieces):
+    stream = ShownText()
+    shown = "".join(map(stream.feed, pieces))
+    assert shown + stream.feed(".") == shown_text("".join(pieces) + ".")
 
 
 def test_ordinary_text_stays_as_it_is():

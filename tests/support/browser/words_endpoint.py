@@ -47,6 +47,10 @@ class WordsEndpoint:
     """Status, error and headers in place of an answer."""
     breaks_with: Mapping[str, Any] | None = None
     """The error that ends an answer which has begun."""
+    is_cut: bool = False
+    """The connection is cut in place of the piece that was held."""
+    thoughts: list[str] = field(default_factory=list[str])
+    """What a model that reasons writes before its answer, in its pieces."""
     waits_for: str = ""
     """Told in a comment before the first piece."""
     end: str = "stop"
@@ -80,6 +84,8 @@ class WordsEndpoint:
         await response.prepare(request)
         try:
             await self._write(response, body["model"], is_chat="messages" in body)
+            if self.is_cut and request.transport is not None:
+                request.transport.abort()
         except asyncio.CancelledError:
             self.gone.set()
             raise
@@ -87,11 +93,18 @@ class WordsEndpoint:
 
     async def _write(self, response: web.StreamResponse, model: str, *, is_chat: bool) -> None:
         pieces = self.words.get(model, ["Hello", " there", "."])
+        count = len(self.thoughts) + len(pieces)
         if self.waits_for:
             await response.write(f": {self.waits_for}\n\n".encode())
+        for thought in self.thoughts:
+            await asyncio.sleep(self.piece_s)
+            delta = {"reasoning_content": thought}
+            await response.write(event({"choices": [{"delta": delta, "finish_reason": None}]}))
         for place, piece in enumerate(pieces):
             if place == self.held_before:
                 await self.go.wait()
+                if self.is_cut:
+                    return
             await asyncio.sleep(self.piece_s)
             said = {"delta": {"content": piece}} if is_chat else {"text": piece}
             await response.write(event({"choices": [{**said, "finish_reason": None}]}))
@@ -99,9 +112,7 @@ class WordsEndpoint:
             await response.write(event({"error": self.breaks_with}))
         else:
             await response.write(event({"choices": [{"delta": {}, "finish_reason": self.end}]}))
-            await response.write(
-                event({"choices": [], "usage": {"completion_tokens": len(pieces)}})
-            )
+            await response.write(event({"choices": [], "usage": {"completion_tokens": count}}))
         await response.write(b"data: [DONE]\n\n")
 
     def _let_in(self, request: web.Request) -> web.Response | None:

@@ -154,10 +154,12 @@ function bodyFor(answer, before, said) {
   return { model: answer.model, temperature, max_tokens: most, ...asked };
 }
 
-function take(answer, clock, { text, end, tokens, waits }) {
-  if (text) {
+function take(answer, clock, { text, thought, end, tokens, waits }) {
+  if (text || thought) {
     clock.first ??= performance.now();
     clock.pieces += 1;
+  }
+  if (text) {
     answer.add(text);
     follows();
   }

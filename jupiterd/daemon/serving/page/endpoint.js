@@ -77,9 +77,15 @@ function errorIn(said) {
   return { message: hint && message.endsWith(end) ? message.slice(0, -end.length) : message, hint, code: error.code };
 }
 
+function brokenOff() {
+  return new EndpointError({
+    message: "The answer broke off.", hint: "Ask again: another engine answers.", code: "cut",
+  });
+}
+
 /**
- * Yield an answer as it is written: `{text}`, `{end}` (why it ended), `{tokens}`, and `{waits}`,
- * what it waits for.
+ * Yield an answer as it is written: `{text}`, `{thought}` (what a model that reasons writes for
+ * itself), `{end}` (why it ended), `{tokens}`, and `{waits}`, what it waits for.
  *
  * isChat: `body` has messages, otherwise a prompt. Raises EndpointError, and AbortError if stopped.
  */
@@ -95,9 +101,7 @@ export async function* answer(body, isChat, signal) {
     if (comment) yield { waits: comment };
     if (data) yield* pieces(JSON.parse(data));
   }
-  throw new EndpointError({
-    message: "The answer broke off.", hint: "Ask again: another engine answers.", code: "cut",
-  });
+  throw brokenOff();
 }
 
 function* pieces(said) {
@@ -105,6 +109,8 @@ function* pieces(said) {
   if (error) throw new EndpointError(error);
   const choice = said.choices?.[0];
   const text = choice?.delta?.content ?? choice?.text;
+  const thought = choice?.delta?.reasoning_content ?? choice?.delta?.reasoning;
+  if (thought) yield { thought, waits: "it thinks" };
   if (text) yield { text };
   if (choice?.finish_reason) yield { end: choice.finish_reason };
   if (said.usage?.completion_tokens) yield { tokens: said.usage.completion_tokens };
@@ -117,7 +123,7 @@ async function* events(body) {
   let rest = "";
   try {
     for (;;) {
-      const { value, done } = await reader.read();
+      const { value, done } = await reader.read().catch(cut);
       rest = (rest + (done ? decoder.decode() : decoder.decode(value, { stream: true }))).replaceAll("\r\n", "\n");
       const found = rest.split("\n\n");
       rest = done ? "" : found.pop();
@@ -127,6 +133,10 @@ async function* events(body) {
   } finally {
     reader.cancel().catch(() => {});
   }
+}
+
+function cut(error) {
+  throw error.name === "AbortError" ? error : brokenOff();
 }
 
 function linesOf(event, mark) {

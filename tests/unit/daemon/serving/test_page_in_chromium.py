@@ -335,6 +335,31 @@ async def test_an_answer_that_breaks_off_keeps_what_was_written(tab, endpoint):
     assert await tab.text(".trouble") == "the engine died\nask again"
 
 
+async def test_a_connection_that_is_cut_is_told_as_an_answer_that_broke_off(tab, endpoint):
+    endpoint.is_cut, endpoint.held_before = True, 2
+    await opened(tab, endpoint)
+    await said(tab, "Hello?")
+    await tab.until("document.querySelector('.said')?.innerText === 'Hello there'")
+    endpoint.go.set()
+    await tab.until(ENDED)
+    assert await tab.text(ANSWER) == "Hello there"
+    assert (await tab.text(".trouble")).startswith("The answer broke off.")
+
+
+async def test_what_a_model_thinks_counts_and_isnt_its_answer(tab, endpoint):
+    endpoint.thoughts, endpoint.piece_s = ["well"] * 30, 0.02
+    endpoint.held_before = 0
+    await opened(tab, endpoint)
+    await said(tab, "Hello?")
+    await tab.until("document.querySelector('.figures')?.innerText.startsWith('it thinks')")
+    endpoint.go.set()
+    await tab.until(ENDED)
+    assert await tab.text(ANSWER) == "Hello there."
+    figures = await tab.text(".figures")
+    assert figures.startswith("33 tokens")
+    assert float(figures.split(" \u00b7 ")[1].split()[0]) < 64  # the thoughts took their time, too
+
+
 async def test_no_model_yet_says_what_to_run(tab, endpoint):
     endpoint.cards.clear()
     await tab.open(endpoint.url)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from jupiterd.cycle.generation.asked_prompts import PROMPTS, AskedPrompt
+from jupiterd.cycle.generation.asked_prompts import MAX_QUESTION_CHARS, PROMPTS, AskedPrompt
 from jupiterd.errors import CorruptArtifactError
 
 ANSWERS: Final = "answers"
@@ -101,7 +101,8 @@ def _prompts(rows: Sequence[Mapping[str, Any]]) -> Iterator[AskedPrompt]:
     if len(rows) > PROMPTS:
         raise ValueError(f"there are {len(rows)} prompts")
     for row in rows:
-        yield AskedPrompt(_text(row["document"]), _text(row["text"]), row["is_question"] is True)
+        text = _text(row["text"])[:MAX_QUESTION_CHARS]
+        yield AskedPrompt(_text(row["document"]), text, row["is_question"] is True)
 
 
 def _text(value: object) -> str:

@@ -110,7 +110,8 @@ def _written(
     requests = [Request(fitting(engine, prompt.for_models()), seed=0) for prompt in prompts]
     found: dict[AskedPrompt, str] = {}
     for number, answer in engine.write(requests, GREEDY):
-        found[prompts[number]] = answer.text[:MAX_ANSWER_CHARS]
+        # The last token may be the first bytes of a character of which nothing more was written.
+        found[prompts[number]] = answer.text[:MAX_ANSWER_CHARS].rstrip("\ufffd")
         on_written(len(found))
     return found
 

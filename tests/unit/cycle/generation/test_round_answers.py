@@ -94,3 +94,5 @@ def test_another_file_is_told(text):
 def test_answers_of_models_without_a_role_and_long_ones_are_cut():
     read = read_answers(_with(written={NEW: ["x" * 9_999, ""], "f" * 64: ["a", "b"]}))
     assert read.written == {NEW: ("x" * MAX_ANSWER_CHARS, "")}
+    long = [{"document": "d", "text": "x" * 100_000, "is_question": False}]
+    assert read_answers(_with(prompts=long, written={})).prompts[0].text == "x" * MAX_QUESTION_CHARS

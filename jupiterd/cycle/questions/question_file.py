@@ -119,4 +119,6 @@ def _text(fields: Mapping[str, Any], field: str) -> str:
         raise _MistakeError(f"its {field} is missing, empty or no text")
     if len(value) > MAX_CHARS:
         raise _MistakeError(f"its {field} has more than {MAX_CHARS:,} characters")
+    if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+        raise _MistakeError(f"its {field} has half of a character, such as \\ud83d alone")
     return value

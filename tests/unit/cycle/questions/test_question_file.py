@@ -51,6 +51,7 @@ def test_each_form_is_read():
         ({"question": "a", "answer": "b", "hint": "c"}, "nobody knows its field hint"),
         ({"question": "a", "answer": "b", "topic": 3}, "its topic is no text"),
         ({"question": "a" * (MAX_CHARS + 1), "answer": "b"}, "more than 20,000 characters"),
+        ({"question": "a\ud83d", "answer": "b"}, "its question has half of a character"),
         ({"question": "a", "choices": ["b"], "answer": 0}, "it has 1 choices"),
         ({"question": "a", "choices": ["b", "b"], "answer": 0}, "two of its choices are the same"),
         ({"question": "a", "choices": ["b", "c"], "answer": 2}, "none of its choices"),

@@ -34,6 +34,8 @@ class KeptChoices:
             beside.replace(self._path)
         except OSError as error:
             print(f"the micro batch isn't kept: {error}", file=sys.stderr)  # noqa: T201 - the log
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
 
     def _text(self) -> str:
         if self._path is not None:

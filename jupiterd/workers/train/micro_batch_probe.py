@@ -80,7 +80,9 @@ class MicroBatchProbe:
             return self._default
         known = self._choices.found(most)
         if known is not None and known.is_made:
-            return self._taken(known.micro_batch, "as measured before")
+            is_measured = known.tokens_per_s > 0
+            why = "as measured before" if is_measured else "earlier searches ended their workers"
+            return self._taken(known.micro_batch, why)
         if not self._setup.may_search:
             return self._default
         return self._searched(most, 0 if known is None else known.begun)

@@ -8,13 +8,14 @@ from typing import Any, cast
 import pytest
 from torch import nn
 
-from jupiterd.cycle.micro_batches.known_choices import MOST_BEGUN
+from jupiterd.cycle.micro_batches.known_choices import MOST_BEGUN, Choice
 from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.protocol.frames import Preparing
 from jupiterd.protocol.preparing_stage import TRYING
 from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.batches import RankBatches
+from jupiterd.workers.train.kept_choices import KeptChoices
 from jupiterd.workers.train.micro_batch_probe import (
     FILE,
     LEAST_S,
@@ -185,7 +186,9 @@ def test_another_failure_is_one(tmp_path: Path):
         chosen(engine, shape, plan, task_of(tmp_path))
 
 
-def test_a_search_that_ends_its_worker_twice_isnt_begun_again(tmp_path: Path):
+def test_a_search_that_ends_its_worker_twice_isnt_begun_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     shape = tiny_shape()
     plan = plan_of(shape)
 
@@ -201,6 +204,7 @@ def test_a_search_that_ends_its_worker_twice_isnt_begun_again(tmp_path: Path):
     speeds = Speeds(engine)
     assert chosen(engine, shape, plan, task_of(tmp_path)) == DEFAULT
     assert speeds.tried == []
+    assert "earlier searches ended their workers" in capsys.readouterr().err
 
 
 def test_a_rank_that_is_to_end_tries_nothing_and_keeps_nothing(tmp_path: Path):
@@ -296,3 +300,9 @@ def test_a_whole_training_probes_before_its_first_step(
     again = TaskAlone("train", params, inputs, tmp_path / "again")
     torch_rank.run(again)
     assert TRYING not in [f.stage for f in again.frames if isinstance(f, Preparing)]
+
+
+def test_a_choice_that_cant_be_kept_leaves_no_file_behind(tmp_path: Path):
+    (tmp_path / "choices").mkdir()  # where the file would be
+    KeptChoices(str(tmp_path / "choices"), "a" * 64).keep(Choice(2, 4, 10.0))
+    assert [each.name for each in tmp_path.iterdir()] == ["choices"]

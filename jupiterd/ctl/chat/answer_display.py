@@ -47,7 +47,7 @@ class Answers:
     def _show_figures(self, writings: list[AnswerProgress], output: TextOutput) -> None:
         """Show them at a terminal; elsewhere, only if somebody wants all of them."""
         for writing in writings:
-            if not writing.text or writing.error is not None:
+            if not (writing.text or writing.thoughts) or writing.error is not None:
                 continue
             line = figures_line(writing, self._talk)
             if output.is_terminal:

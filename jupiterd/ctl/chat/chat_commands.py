@@ -4,6 +4,7 @@ Owns what each changes in the talk, and what is said of it. Doesn't read lines, 
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,7 +138,7 @@ class ChatCommands:
 
     def _save(self, text: str) -> Outcome:
         path = path_of(text).absolute()
-        if path.exists() and path not in self._saved:
+        if path not in self._saved and _is_taken(path):
             raise ConflictError(f"{path_text(path)} is there already", "choose another file")
         content = as_json(self._talk) if path.suffix == ".json" else as_markdown(self._talk)
         with whole_file(path) as draft:
@@ -145,3 +146,10 @@ class ChatCommands:
         self._saved.add(path)
         turns = counted(len(self._talk.first.conversation.turns), "question")
         return Outcome([f"{path_text(path)}: {turns} with answers"])
+
+
+def _is_taken(path: Path) -> bool:
+    """Say whether something is there; where nobody may look, writing says why it can't be done."""
+    with suppress(OSError):
+        return path.exists()
+    return False

@@ -11,7 +11,7 @@ from jupiterd.ctl.chat.answer_round import facts_of
 from jupiterd.ctl.chat.chat_session import ChatSession
 from jupiterd.ctl.chat.conversation import Conversation
 from jupiterd.ctl.chat.model_names import PROMOTED, model_called
-from jupiterd.ctl.chat.one_answer import answer_once, piped_text, question_of
+from jupiterd.ctl.chat.one_answer import answer_once, piped_text, question_of, typed_text
 from jupiterd.ctl.chat.partner import Partner
 from jupiterd.ctl.chat.sampling import Sampling
 from jupiterd.ctl.chat.talk import Talk
@@ -61,5 +61,5 @@ def start(invocation: Invocation, wanted: Wanted) -> None:
 
 def _talk(invocation: Invocation, wanted: Wanted, models: list[str]) -> Talk:
     facts = facts_of(invocation.state_dir, models)
-    partners = [Partner(each, Conversation(wanted.system)) for each in facts]
+    partners = [Partner(each, Conversation(typed_text(wanted.system))) for each in facts]
     return Talk(partners, wanted.sampling, is_verbose=wanted.is_verbose)

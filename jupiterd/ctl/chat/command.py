@@ -3,11 +3,20 @@
 Owns the options. Imports what it needs when it runs, so that other commands don't wait for it.
 """
 
+import math
+
 import click
 
 from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.options.values import SERVED_MODEL
+
+
+def _number(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    """Refuse "nan", which is within any bounds as click compares."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is no number")
+    return value
 
 
 @click.command("chat", cls=GlobalOptionsCommand)
@@ -18,12 +27,14 @@ from jupiterd.ctl.options.values import SERVED_MODEL
 @click.option(
     "--temperature",
     type=click.FloatRange(0, 2),
+    callback=_number,
     metavar="NUMBER",
     help="0 always takes the likeliest token.",
 )
 @click.option(
     "--top-p",
     type=click.FloatRange(0, 1, min_open=True),
+    callback=_number,
     metavar="SHARE",
     help="Draw from the likeliest tokens that have this share.",
 )

@@ -54,6 +54,10 @@ class Conversation:
         """Return it without turns; the system's text stays."""
         return Conversation(self.system)
 
+    def remembered(self) -> "Conversation":
+        """Return it with all turns to be sent again: another model may have room for them."""
+        return replace(self, forgotten=0)
+
     @property
     def can_forget(self) -> bool:
         """Say whether there is a turn that could be left out."""

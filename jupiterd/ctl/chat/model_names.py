@@ -3,6 +3,8 @@
 Owns telling a folder of this machine from a name. Doesn't know which models there are.
 """
 
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from jupiterd.errors import NotFoundError
@@ -17,6 +19,8 @@ CONFIG = "config.json"
 def model_called(text: str) -> str:
     """Return the name, or the whole path of a folder: the daemon works in another one.
 
+    Either is valid UTF-8, whatever was typed.
+
     A text is a folder if it begins as paths do, or has a config.json in it.
 
     Raises:
@@ -24,10 +28,17 @@ def model_called(text: str) -> str:
     """
     is_path = text.startswith(("/", "./", "../", "~")) or text in {".", ".."}
     folder = path_of(text) if is_path else Path(text)
-    if not is_path and not (folder / CONFIG).is_file():
-        return text
-    if not folder.is_dir():
+    if not is_path and not _is_so((folder / CONFIG).is_file):
+        return path_text(text)
+    if not _is_so(folder.is_dir):
         raise NotFoundError(
             f"there is no folder {path_text(folder)}", "jupiterctl model list shows every model"
         )
     return path_text(folder.resolve())
+
+
+def _is_so(look: Callable[[], bool]) -> bool:
+    """Look at a path; one that is too long, or that nobody may look at, is no such thing."""
+    with suppress(OSError):
+        return look()
+    return False

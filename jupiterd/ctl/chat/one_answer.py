@@ -36,6 +36,11 @@ def piped_text(*, is_awaited: bool) -> str:
     return text.removesuffix("\n")
 
 
+def typed_text(argument: str) -> str:
+    """Return an argument of the command line as valid UTF-8: nothing else can be sent."""
+    return os.fsencode(argument).decode("utf-8", "replace")
+
+
 def question_of(prompt: str, piped: str, model: str = "") -> str:
     """Return the whole question: what was piped, and below it what is asked of it.
 
@@ -47,8 +52,7 @@ def question_of(prompt: str, piped: str, model: str = "") -> str:
     Raises:
         UsageError: there is none.
     """
-    typed = os.fsencode(prompt).decode("utf-8", "replace")
-    text = "\n\n".join(part for part in (piped, typed) if part.strip())
+    text = "\n\n".join(part for part in (piped, typed_text(prompt)) if part.strip())
     if not text and model:
         raise UsageError(
             f"nothing was asked of a model called {model}",

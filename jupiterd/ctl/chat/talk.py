@@ -72,11 +72,11 @@ class Talk:
 
     def talk_to(self, facts: ModelFacts) -> None:
         """Go on with another model; it is told what was said so far."""
-        self.partners[0] = Partner(facts, self.first.conversation)
+        self.partners[0] = Partner(facts, self.first.conversation.remembered())
 
     def put_beside(self, facts: ModelFacts | None) -> None:
         """Have another model answer, too, which is told what was said so far; None: no longer."""
-        beside = [] if facts is None else [Partner(facts, self.first.conversation)]
+        beside = [] if facts is None else [Partner(facts, self.first.conversation.remembered())]
         self.partners = [self.first, *beside]
 
     def _undo(self, asked: str) -> None:

@@ -6,7 +6,7 @@ whether an existing file may be replaced.
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from jupiterd.errors import DiskFullError, UsageError
@@ -31,4 +31,5 @@ def whole_file(path: Path) -> Generator[Path]:
             raise DiskFullError(NO_ROOM) from error
         raise UsageError(f"{path} can't be written: {error.strerror or error}") from error
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # why it can't be written is told already
+            draft.unlink(missing_ok=True)

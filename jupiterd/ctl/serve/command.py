@@ -64,15 +64,16 @@ def serve(  # noqa: PLR0913 - an option each
     from jupiterd.ctl.chat.model_names import model_called
     from jupiterd.ctl.output.console import Console
     from jupiterd.ctl.serve.serving import WantedEndpoint, serve_until_interrupted
+    from jupiterd.path_text import path_text
 
     wanted = WantedEndpoint(
         tuple(map(model_called, models)),
         port,
-        host,
-        None if token is None else str(token.absolute()),
-        cors,
+        None if host is None else path_text(host),
+        None if token is None else path_text(token.absolute()),
+        tuple(map(path_text, cors)),
         pinned,
-        engine,
+        None if engine is None else path_text(engine),
     )
     serve_until_interrupted(
         invocation.state_dir, wanted, Console.of(invocation), is_dry_run=invocation.is_dry_run

@@ -101,7 +101,7 @@ class ServedApi:
                 async for event in _events(answer):
                     if event.data == END:
                         return
-                    told = event if event.comment else chunk_of(event.data)
+                    told = chunk_of(event.data) if event.data else event
                     is_over = is_over or (isinstance(told, Chunk) and bool(told.finish))
                     yield told
         if not is_over:  # some engines end without a mark, after they said why

@@ -143,6 +143,8 @@ def test_a_conversation_is_saved_for_people_and_for_programs(tmp_path):
     assert saved["messages"][-1] == {"role": "assistant", "content": "2\x1b[2J"}
     with pytest.raises(UsageError, match="can't be written"):
         told(talk, f"/save {tmp_path / 'nowhere' / 'talk.md'}")
+    with pytest.raises(UsageError, match="can't be written"):
+        told(talk, f"/save {tmp_path / ('x' * 300)}")
 
 
 def test_a_talk_remembers_what_was_asked_and_not_answered():
@@ -150,3 +152,10 @@ def test_a_talk_remembers_what_was_asked_and_not_answered():
     talk.ask("three")
     assert told(talk, "/again").asks.text == "three"
     assert talk.first.conversation.turns[-1] == Turn("two", "2\x1b[2J")
+
+
+@pytest.mark.parametrize("command", ["/model base", "/beside base"])
+def test_another_model_is_told_also_what_was_too_much_for_the_first(command):
+    talk = talk_with(conversation=TALK.forgetting())
+    told(talk, command)
+    assert talk.partners[-1].conversation == TALK

@@ -200,6 +200,11 @@ def test_bytes_that_are_no_text_do_no_harm(ctl, server, monkeypatch):
     assert ctl("model", "chat", "promoted", "caf\udce9").exit_code == 0
     sent = [body["messages"][-1]["content"] for body in server.bodies()]
     assert sent == ["caf\ufffd", "caf\ufffd"]
+    assert ctl("model", "chat", "promoted", "hi", "--system", "caf\udce9").exit_code == 0
+    assert server.bodies()[-1]["messages"][0]["content"] == "caf\ufffd"
+    for names in (["caf\udce9"], ["promoted", "hi", "--beside", "caf\udce9"]):
+        ran = ctl("model", "chat", *names, "hi")
+        assert (ran.exit_code, "there is no model caf\\xe9" in ran.err) == (6, True)
 
 
 def test_an_error_is_told_by_its_code_with_its_own_hint(ctl, server):
@@ -210,3 +215,32 @@ def test_an_error_is_told_by_its_code_with_its_own_hint(ctl, server):
         2,
         "jupiterctl: error: 90 tokens, and 64\n\nhint: shorten it\n",
     )
+
+
+@pytest.mark.parametrize("name", ["a" * 300, f"/{'a' * 300}"])
+def test_a_name_longer_than_any_file_has_is_the_name_of_no_model(ctl, server, name):
+    ran = ctl("model", "chat", name, "hi")
+    assert (ran.exit_code, "there is no" in ran.err) == (6, True)
+
+
+def test_a_number_that_is_none_is_refused(ctl, server):
+    for option in ("--temperature", "--top-p"):
+        ran = ctl("model", "chat", "promoted", "hi", option, "nan")
+        assert (ran.exit_code, "nan is no number" in ran.err) == (2, True)
+    assert server.asked == []
+
+
+def test_a_comment_that_says_nothing_only_keeps_the_connection(ctl, server):
+    server.models["base"] = Served(lambda _: [b":\n\n", "return", b":\n\n", " n"], BASE)
+    ran = ctl("model", "chat", "base", "def f(n):")
+    assert (ran.exit_code, ran.out) == (0, "return n\n")
+
+
+def test_a_model_that_only_thought_is_told_with_its_figures(ctl, server):
+    thought = b'data: {"choices": [{"delta": {"reasoning_content": "well"}}]}\n\n'
+    cut = b'data: {"choices": [{"delta": {}, "finish_reason": "length"}]}\n\n'
+    server.models["muses"] = Served(lambda _: [thought, thought, cut, b"data: [DONE]\n\n"])
+    ran = ctl("model", "chat", "muses", "why?", "--verbose")
+    assert (ran.exit_code, ran.out) == (0, "")
+    assert "2 tokens" in ran.err
+    assert "cut there: --max-tokens NUMBER lets it write more" in ran.err

@@ -140,3 +140,13 @@ def test_a_daemon_that_ends_ends_the_command_too(state_dir: Path):
         shown.__exit__(None, None, None)
     assert process.returncode == 3
     assert "no jupiterd answers" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["caf\udce9"], ["--host", "caf\udce9"], ["--token", "caf\udce9"], ["--cors", "caf\udce9"]],
+)
+def test_bytes_that_are_no_text_are_told_as_any_wrong_name(models, ctl, arguments):
+    ran = ctl("model", "serve", *arguments, "--port", "0", "--dry-run")
+    assert ran.exit_code in {2, 5, 6}
+    assert "xe9" in ran.err

@@ -5,15 +5,23 @@ Owns that choice. Training comes first: a GPU whose memory is mostly taken is le
 
 from typing import Final
 
+from jupiterd.errors import UsageError
+
 AUTO, CPU, CUDA = "auto", "cpu", "cuda"
 
 _FREE_SHARE: Final = 0.8
 
 
 def chosen_device(wanted: str) -> str:
-    """Return a device of torch, such as `cuda:1`; auto: the GPU with the most room, if it idles."""
+    """Return a device of torch, such as `cuda:1`; auto: the GPU with the most room, if it idles.
+
+    Raises:
+        UsageError: a GPU is wanted, and torch finds none.
+    """
     import torch
 
+    if wanted not in {AUTO, CPU} and not torch.cuda.is_available():
+        raise UsageError(f"torch finds no device {wanted} here", "--device cpu computes without it")
     if wanted == CPU or not torch.cuda.is_available():
         return CPU
     if wanted != AUTO:

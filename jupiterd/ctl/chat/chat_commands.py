@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jupiterd.ctl.chat.answer_lines import model_line, setting_lines
 from jupiterd.ctl.chat.endpoint.answer_chunks import ModelFacts
-from jupiterd.ctl.chat.model_names import model_called
+from jupiterd.ctl.chat.model_names import called_beside, model_called
 from jupiterd.ctl.chat.partner import Question
 from jupiterd.ctl.chat.saved_talk import as_json, as_markdown
 from jupiterd.ctl.chat.slash_commands import SlashCommand, help_lines
@@ -81,7 +81,7 @@ class ChatCommands:
             first = self._talk.first.facts.title
             hint = "; /beside MODEL lets another one answer beside it" if was_alone else ""
             return Outcome([f"{first} answers alone{hint}"])
-        self._talk.put_beside(self._facts(model_called(name)))
+        self._talk.put_beside(self._facts(called_beside(name, self._talk.first.facts.name)))
         return Outcome([model_line(partner.facts) for partner in self._talk.partners])
 
     def _system(self, text: str) -> Outcome:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from jupiterd.ctl.chat.answer_round import facts_of
 from jupiterd.ctl.chat.chat_session import ChatSession
 from jupiterd.ctl.chat.conversation import Conversation
-from jupiterd.ctl.chat.model_names import PROMOTED, model_called
+from jupiterd.ctl.chat.model_names import PROMOTED, called_beside, model_called
 from jupiterd.ctl.chat.one_answer import answer_once, piped_text, question_of, typed_text
 from jupiterd.ctl.chat.partner import Partner
 from jupiterd.ctl.chat.sampling import Sampling
@@ -46,7 +46,8 @@ def start(invocation: Invocation, wanted: Wanted) -> None:
     """
     console = Console.of(invocation)
     model, prompt = wanted.named
-    models = [model_called(each) for each in (model, wanted.beside) if each]
+    models = [model_called(model)]
+    models += [called_beside(wanted.beside, models[0])] if wanted.beside else []
     has_terminal = sys.stdin is not None and sys.stdin.isatty() and console.is_terminal
     if prompt or not has_terminal:
         is_awaited = not prompt and console.is_table

@@ -61,7 +61,8 @@ def chat(  # noqa: PLR0913 - an option each
 
     MODEL is `promoted` unless it is named: the newest cycle's model that writes. It may be
     DOMAIN/ROUND, a training run's name, the beginning of an id, a model's folder, or `base`, which
-    that cycle began from. One argument alone is PROMPT if it has a space in it, and else MODEL.
+    that cycle began from; with --beside, base is what MODEL's own cycle or run began from. One
+    argument alone is PROMPT if it has a space in it, and else MODEL.
 
     Models with a chat template chat by it; others go on with the text that you type. In a
     conversation /help lists the commands, Ctrl-C stops an answer, and Ctrl-D leaves. What comes

@@ -13,6 +13,9 @@ from jupiterd.path_text import path_of, path_text
 PROMOTED = "promoted"
 """The newest cycle's model that writes."""
 
+BASE = "base"
+"""What the promoted model's cycle began with; MODEL/base is what that model's did."""
+
 CONFIG = "config.json"
 
 
@@ -35,6 +38,19 @@ def model_called(text: str) -> str:
             f"there is no folder {path_text(folder)}", "jupiterctl model list shows every model"
         )
     return path_text(folder.resolve())
+
+
+def called_beside(text: str, model: str) -> str:
+    """Return the name of a model that stands beside another; `base` is that one's own.
+
+    text: as it was typed
+    model: the other one, as `model_called` returns it
+
+    Raises:
+        NotFoundError: as `model_called`.
+    """
+    has_own_base = model not in {PROMOTED, BASE} and not Path(model).is_absolute()
+    return f"{model}/{BASE}" if text == BASE and has_own_base else model_called(text)
 
 
 def _is_so(look: Callable[[], bool]) -> bool:

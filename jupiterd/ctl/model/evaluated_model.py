@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jupiterd.ctl.chat.model_names import CONFIG, model_called
+from jupiterd.ctl.chat.model_names import BASE, CONFIG, model_called
 from jupiterd.errors import NotFoundError
 from jupiterd.path_text import path_text
 
@@ -55,6 +55,8 @@ def evaluated_model(state_dir: Path, text: str) -> EvaluatedModel:
 
 def _called(asked: str, known: object) -> str:
     """Return what people wrote, with the name that it stands for."""
+    if asked.endswith(f"/{BASE}"):
+        return BASE if asked == known else f"{BASE} ({known})"
     return asked if asked == known else f"{asked} ({known})"
 
 

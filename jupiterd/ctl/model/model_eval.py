@@ -47,8 +47,9 @@ def eval_model(
 ) -> None:
     """Say what a model scores, alone or beside another one.
 
-    MODEL is DOMAIN/ROUND or RUN/ROUND, a training run's name, promoted, base (what the cycle began
-    with), the beginning of an id, or a folder of this machine. It answers on this machine, which
+    MODEL is DOMAIN/ROUND or RUN/ROUND, a training run's name, promoted, base (what its cycle began
+    with; beside MODEL, what that one's training began with), the beginning of an id, or a folder of
+    this machine. It answers on this machine, which
     fetches what it lacks. Nothing is recorded, and no verdict depends on it.
 
     Without --tasks it is scored on the text by which the gate judged its round, or that of the
@@ -70,8 +71,11 @@ def eval_model(
       jupiterctl model eval python/2 --tasks hellaswag,arc_easy --beside base
       jupiterctl model eval ./my-model --tasks ./my-tasks -o json | jq .eval.scores
     """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.chat.model_names import called_beside, model_called
+
     console = Console.of(invocation)
-    names = [model] if beside is None else [model, beside]
+    names = [model_called(model)]
+    names += [] if beside is None else [called_beside(beside, names[0])]
     evaluation = _Evaluation(invocation, console, names, device)
     found, lines = evaluation.held_out() if tasks is None else evaluation.of(tasks)
     console.settle()

@@ -6,18 +6,24 @@ know which node has a model, or who asks.
 | name | model |
 |---|---|
 | promoted | see `model_catalog.promoted_model` |
-| base | the weights with which that cycle began, or the newest one where nothing is promoted |
+| base | the weights with which that cycle began; where nothing is promoted, those with which the \
+newest cycle or training run began that was given any |
+| NAME/base | those with which the cycle or training run of the model NAME began |
 | others | see `model_catalog` |
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.island_runs import is_whole
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.serving.promotion_follow import PROMOTED
 from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.cycle.runs.recorded_settings import base_of
-from jupiterd.daemon.catalog.cycle_lookup import newest_first
 from jupiterd.daemon.catalog.model_catalog import (
+    GENERATOR,
+    RUN,
     KnownModel,
     model_meant,
     models_of,
@@ -27,6 +33,9 @@ from jupiterd.errors import ModelNotServedError, NotFoundError
 from jupiterd.ids import ArtifactId
 
 BASE = "base"
+
+_OF = f"/{BASE}"
+"""Ends a name that means the base of another one's."""
 
 
 def served_model(state: State, name: str) -> ServedModel:
@@ -41,10 +50,9 @@ def served_model(state: State, name: str) -> ServedModel:
         return ServedModel(name, _promoted(models).artifact)
     if name == BASE:
         return ServedModel(name, _base(state, models))
-    try:
-        return ServedModel(name, model_meant(models, name).artifact)
-    except NotFoundError as error:
-        raise ModelNotServedError(error.message) from error
+    if name.endswith(_OF):
+        return ServedModel(name, _base_of(state, _called(models, name.removesuffix(_OF))))
+    return ServedModel(name, _called(models, name).artifact)
 
 
 def served_names(state: State) -> list[str]:
@@ -55,32 +63,65 @@ def served_names(state: State) -> list[str]:
     return list(dict.fromkeys([*found, *(each.name for each in models)]))
 
 
+def _called(models: Sequence[KnownModel], name: str) -> KnownModel:
+    if name == PROMOTED:
+        return _promoted(models)
+    try:
+        return model_meant(models, name)
+    except NotFoundError as error:
+        raise ModelNotServedError(error.message) from error
+
+
 def _promoted(models: Sequence[KnownModel]) -> KnownModel:
     if (found := promoted_model(models)) is not None:
         return found
     if models:
-        raise ModelNotServedError(
-            "no model is promoted yet",
-            f"name one: {models[0].name}, or another one of jupiterctl model list; "
-            "jupiterctl model promote MODEL promotes one",
-        )
+        raise ModelNotServedError("no model is promoted yet", _what_works(models))
     raise ModelNotServedError(
-        "there is no model yet", "train one first: jupiterctl cycle start --domain NAME"
+        "there is no model yet",
+        "train one first: jupiterctl cycle start --domain NAME; or talk to a model's folder: "
+        "jupiterctl model chat FOLDER",
     )
+
+
+def _what_works(models: Sequence[KnownModel]) -> str:
+    """Return how to use a model without a promotion; a training run's can't be promoted."""
+    newest = next((each for each in models if each.kind != GENERATOR), models[0])
+    named = f"name one: jupiterctl model chat {newest.name}"
+    if all(each.kind == RUN for each in models):
+        return f"{named}; a training run's model is never promoted, that of a cycle may be"
+    return f"{named}; jupiterctl model list shows all, jupiterctl model promote MODEL promotes one"
 
 
 def _base(state: State, models: Sequence[KnownModel]) -> ArtifactId:
     if found := _base_id(state, models):
         return ArtifactId(found)
     raise ModelNotServedError(
-        "no cycle has begun with weights that are a model",
-        "jupiterctl cycle start --init FOLDER begins with some",
+        "nothing that was trained here has begun with weights that were brought",
+        "jupiterctl train start --model FOLDER begins with some, and cycle start --init FOLDER",
+    )
+
+
+def _base_of(state: State, model: KnownModel) -> ArtifactId:
+    run = state.cycles.get(model.run)
+    if found := "" if run is None else _begun_with(run):
+        return ArtifactId(found)
+    raise ModelNotServedError(
+        f"{model.name} has no base: its training began with random weights",
+        "name another model to stand beside it: jupiterctl model list shows all",
     )
 
 
 def _base_id(state: State, models: Sequence[KnownModel]) -> str:
     promoted = promoted_model(models)
-    for cycle, begun in newest_first(state):
-        if promoted is None or begun.cycle == promoted.run:
-            return base_of(begun.settings) if cycle.started is not None else ""
-    return ""
+    if promoted is not None:
+        run = state.cycles.get(promoted.run)
+        return "" if run is None else _begun_with(run)
+    newest_first = sorted(state.cycles.values(), key=attrgetter("start_order"), reverse=True)
+    return next(filter(None, (_begun_with(run) for run in newest_first if is_whole(run))), "")
+
+
+def _begun_with(run: CycleState) -> str:
+    """Return the model that a cycle or training run was given; empty where there was none."""
+    requested = run.started or run.training
+    return "" if requested is None else base_of(requested.settings)

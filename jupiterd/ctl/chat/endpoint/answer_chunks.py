@@ -36,8 +36,9 @@ class ModelFacts:
 
     @property
     def title(self) -> str:
-        """Return its name on one line; of a folder, the last part of its path."""
-        return printable(self.name.rstrip("/").rpartition("/")[2] if self.is_folder else self.name)
+        """Return its name on one line; of a folder, or of the base of another, the last part."""
+        is_last = self.is_folder or self.name.endswith("/base")
+        return printable(self.name.rstrip("/").rpartition("/")[2] if is_last else self.name)
 
     @property
     def is_folder(self) -> bool:

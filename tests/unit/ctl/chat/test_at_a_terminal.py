@@ -122,7 +122,9 @@ def test_two_answers_stand_side_by_side_while_both_are_written(state_dir, server
         yield "and last"
 
     server.models["tuned"] = Served(left, {"chat": True})
-    server.models["base"] = Served(lambda _: ["the right ", "one is\x1b[2J ready"], {"chat": True})
+    server.models["tuned/base"] = Served(
+        lambda _: ["the right ", "one is\x1b[2J ready"], {"chat": True}
+    )
     with chat_terminal(state_dir, "tuned", "hi there", "--beside", "base", columns=70) as terminal:
         shown = terminal.until(lambda shown: "ready" in shown and "is first" in shown)
         rows = [row.rstrip() for row in shown.splitlines() if row.strip()]
@@ -143,7 +145,7 @@ def test_two_answers_stand_side_by_side_while_both_are_written(state_dir, server
 def test_columns_that_are_longer_than_the_screen_are_whole_in_the_end(state_dir, server):
     many = "".join(f"row {number}\n" for number in range(30))
     server.models["tuned"] = Served(lambda _: [many])
-    server.models["base"] = Served(lambda _: [*(f"{n}\n" for n in range(25)), "end"])
+    server.models["tuned/base"] = Served(lambda _: [*(f"{n}\n" for n in range(25)), "end"])
     arguments = ("tuned", "hi there", "--beside", "base")
     with chat_terminal(state_dir, *arguments, columns=70, lines=60) as terminal:
         assert terminal.ended() == 0

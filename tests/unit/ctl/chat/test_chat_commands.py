@@ -25,7 +25,7 @@ def told(talk: Talk, line: str):
     def facts(name):
         if name == "gone":
             raise NotFoundError("there is no model gone")
-        return ModelFacts(name, name != "base")
+        return ModelFacts(name, not name.endswith("base"))
 
     command = slash_command(line)
     assert command is not None
@@ -55,7 +55,7 @@ def test_the_models_that_there_are_are_named():
 def test_a_second_model_comes_and_goes():
     talk = talk_with()
     told(talk, "/beside base")
-    assert [partner.facts.name for partner in talk.partners] == ["python/2", "base"]
+    assert [partner.facts.name for partner in talk.partners] == ["python/2", "python/2/base"]
     assert talk.partners[1].conversation == TALK
     assert told(talk, "/beside").lines == ["python/2 answers alone"]
     assert len(talk.partners) == 1

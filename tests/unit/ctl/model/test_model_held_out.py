@@ -24,8 +24,8 @@ def known(daemon, tmp_path: Path) -> None:
     files = {"id": MODEL, "name": "python/2", "files_at": str(tmp_path / "stored")}
     daemon.documents["model_files"] = {"model": files}
     base = write_model(tmp_path / "base", "llama")
-    began = {"id": OTHER, "name": "base", "files_at": str(base)}
-    daemon.documents["model_files/base"] = {"model": began}
+    began = {"id": OTHER, "name": "python/2/base", "files_at": str(base)}
+    daemon.documents["model_files/python/2/base"] = {"model": began}
     daemon.documents["models"] = {"models": [row(3, id=OTHER, verdict=None), row(2, id=MODEL)]}
 
 

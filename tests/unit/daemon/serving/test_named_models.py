@@ -12,11 +12,14 @@ from tests.support.cluster.building import NODES
 from tests.unit.daemon.catalog.test_model_catalog import (
     BEGUN,
     FIRST,
+    LAST,
     OTHERS,
+    RUN,
     SECOND,
     TWO_ROUNDS,
     made,
     said,
+    trained_run,
 )
 
 PROMOTED = (BEGUN, made(FIRST), *said(FIRST, "PROMOTE"), made(SECOND, FIRST, 2))
@@ -55,8 +58,9 @@ def test_base_is_what_the_cycle_of_the_promoted_model_began_with():
 
 
 def test_without_weights_that_were_brought_there_is_no_base():
-    with pytest.raises(ModelNotServedError, match="no cycle has begun with weights"):
+    with pytest.raises(ModelNotServedError, match="has begun with weights") as caught:
         served_model(state_of(*TWO_ROUNDS), "base")
+    assert "--init FOLDER" in caught.value.hint
     assert served_names(state_of(*PROMOTED)) == ["promoted", "python/2", "python/1"]
 
 
@@ -77,3 +81,36 @@ def test_before_any_promotion_the_error_says_what_to_do(facts: tuple[Fact, ...],
 def test_an_unknown_name_has_no_model():
     with pytest.raises(ModelNotServedError, match="there is no model nobody"):
         served_model(state_of(*TWO_ROUNDS), "nobody")
+
+
+def test_after_training_alone_the_error_names_the_newest_run():
+    older, newer = trained_run("first_try", 1), made(FIRST, run=RUN)
+    with pytest.raises(ModelNotServedError, match="no model is promoted yet") as caught:
+        served_model(state_of(older, newer), "promoted")
+    assert "jupiterctl model chat first_try" in caught.value.hint
+    assert "model promote" not in caught.value.hint  # a run has no verdict to overrule
+
+
+def test_without_any_model_the_error_says_what_to_do_first():
+    with pytest.raises(ModelNotServedError) as caught:
+        served_model(state_of(), "promoted")
+    assert "jupiterctl cycle start --domain NAME" in caught.value.hint
+    assert "jupiterctl model chat FOLDER" in caught.value.hint
+
+
+def test_a_run_that_was_given_a_model_has_it_as_its_base():
+    run = replace(trained_run(), settings=TUNING)
+    state = state_of(run, made(FIRST, run=RUN))
+    assert served_model(state, "letters/base").artifact == OTHERS
+    assert served_model(state, "base").artifact == OTHERS
+    assert served_names(state) == ["base", "letters"]
+
+
+def test_a_run_from_random_weights_has_no_base_even_beside_a_cycle_that_has_one():
+    cycle = replace(BEGUN, settings=TUNING)
+    state = state_of(cycle, *PROMOTED[1:], trained_run(), made(LAST, run=RUN))
+    with pytest.raises(ModelNotServedError, match="letters has no base") as caught:
+        served_model(state, "letters/base")
+    assert "jupiterctl model list" in caught.value.hint
+    assert served_model(state, "python/2/base").artifact == OTHERS
+    assert served_model(state, "promoted/base").artifact == OTHERS

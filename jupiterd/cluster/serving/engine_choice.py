@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from jupiterd.errors import MissingExtraError, UsageError
+from jupiterd.errors import MissingExtraError, UsageError, WorkFailedError
 
 AUTO: Final = "auto"
 LLAMA: Final = "llama.cpp"
@@ -96,6 +96,21 @@ def none_can_answer(passed: tuple[tuple[str, str], ...]) -> MissingExtraError:
     why = "; ".join(f"{engine}: {reason}" for engine, reason in passed)
     return MissingExtraError(
         f"no engine can answer with this model here: {why}", INSTALL[passed[0][0]]
+    )
+
+
+def none_loads(model: str, passed: tuple[tuple[str, str], ...], log_name: str) -> WorkFailedError:
+    """Return the error for a model that no engine could load.
+
+    Args:
+        model: its name.
+        passed: (engine, reason) of each that was tried, or couldn't be.
+        log_name: of the file in logs/ that has what they wrote.
+    """
+    why = "; ".join(f"{engine}: {reason}" for engine, reason in passed)
+    return WorkFailedError(
+        f"no engine can load {model}: {why}",
+        f"logs/{log_name} of the state folder has their output",
     )
 
 

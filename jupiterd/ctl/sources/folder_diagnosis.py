@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jupiterd.ctl.sources.weight_files import check_file
 from jupiterd.cycle.base.model_files import FAST_TOKENIZER, INDEX, WHOLE, weight_files
 from jupiterd.cycle.data.special_tokens import SAYING_FILES
 from jupiterd.cycle.data.tokenizer_fit import tokenizer_misfit
 from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.cycle.training.tensor_shapes import misfit
 from jupiterd.errors import CorruptArtifactError, UsageError
+from jupiterd.weight_files import check_file
 from jupiterd.weights_header import LENGTH_BYTES, header
 
 ADAPTER = "adapter_config.json"

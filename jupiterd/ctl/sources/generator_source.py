@@ -17,7 +17,6 @@ from jupiterd.ctl.output.console import notice
 from jupiterd.ctl.sources.folder_diagnosis import index_of
 from jupiterd.ctl.sources.model_source import config_of
 from jupiterd.ctl.sources.server_trial import MAX_NAMED, check_answers
-from jupiterd.ctl.sources.weight_files import check_model_files
 from jupiterd.cycle.base.model_files import missing_files
 from jupiterd.cycle.domain.generator import (
     HINT,
@@ -34,6 +33,7 @@ from jupiterd.errors import (
     UsageError,
 )
 from jupiterd.model_folder import check_links
+from jupiterd.weight_files import check_model_files
 
 _is_artifact = re.compile(r"[0-9a-f]{64}").fullmatch
 

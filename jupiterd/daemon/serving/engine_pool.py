@@ -27,14 +27,20 @@ from jupiterd.daemon.serving.engines.engine_answer import answered, check_templa
 from jupiterd.daemon.serving.engines.engine_devices import DeviceUse, EngineDevices
 from jupiterd.daemon.serving.engines.engine_loading import (
     EngineLoading,
-    ModelFiles,
     Room,
     RunningEngine,
-    model_files,
 )
 from jupiterd.daemon.serving.engines.gguf_cache import GgufCache, key_of_folder
+from jupiterd.daemon.serving.engines.load_failures import LoadFailures
+from jupiterd.daemon.serving.engines.model_files import ModelFiles, check_weights, model_files
 from jupiterd.daemon.serving.engines.pooled_engine import PooledEngine
-from jupiterd.errors import BusyError, JupiterError, ModelNotServedError, WorkFailedError
+from jupiterd.errors import (
+    BusyError,
+    JupiterError,
+    MissingExtraError,
+    ModelNotServedError,
+    WorkFailedError,
+)
 from jupiterd.hardware import nvidia
 from jupiterd.ids import short
 from jupiterd.model_folder import check_links
@@ -78,6 +84,7 @@ class EnginePool:
         self._loading = EngineLoading(cache, state.logs, options.wanted)
         self._engines: dict[str, PooledEngine] = {}
         self._restarts: dict[str, Restarts] = {}
+        self._failures = LoadFailures()
         self._making_room = asyncio.Lock()
 
     @asynccontextmanager
@@ -94,10 +101,12 @@ class EnginePool:
     async def load(self, model: ServedModel) -> None:
         """Load a model and keep it until `unload`; return once it can answer.
 
+        One that couldn't be loaded just now is tried again.
+
         Raises:
             JupiterError: it can't be loaded.
         """
-        engine = await self._engine(model)
+        engine = await self._engine(model, is_tried_again=True)
         engine.held.add(model)
         try:
             await engine.ready()
@@ -140,14 +149,29 @@ class EnginePool:
         chosen = (each for each in self._engines.values() if each.life.phase is phase)
         return tuple(name for each in chosen if each.is_usable for name in each.names)
 
-    async def _engine(self, model: ServedModel) -> PooledEngine:
+    async def _engine(self, model: ServedModel, *, is_tried_again: bool = False) -> PooledEngine:
         """Return a model's engine, a new one where there is none that takes requests."""
         files = await asyncio.to_thread(self._files, model)
-        engine = self._engines.get(files.key)
-        if engine is None or not engine.is_usable:
-            engine = self._begin(files)
+        if is_tried_again:
+            self._failures.forget(files.key)
+        if self._usable(files) is None:
+            self._failures.check(files.key)
+            await self._check(files)
+        engine = self._usable(files) or self._begin(files)  # another may have begun it meanwhile
         engine.names.add(model)
         return engine
+
+    def _usable(self, files: ModelFiles) -> PooledEngine | None:
+        engine = self._engines.get(files.key)
+        return engine if engine is not None and engine.is_usable else None
+
+    async def _check(self, files: ModelFiles) -> None:
+        """Raise CorruptWeightsError, and keep it in mind, where no engine could load a model."""
+        try:
+            await asyncio.to_thread(check_weights, files)
+        except JupiterError as error:
+            self._failures.note(files, error)
+            raise
 
     def _files(self, model: ServedModel) -> ModelFiles:
         if model.artifact is None:
@@ -201,7 +225,7 @@ class EnginePool:
         finally:
             engine.ended(reason, error)
             await engine.counter.close()
-            self._forget(engine, reason)
+            self._forget(engine, reason, error)
             engine.gone.set()
 
     async def _loaded(
@@ -268,10 +292,14 @@ class EnginePool:
         at_s = engine.life.unload_at_s(self._idle_s)
         return at_s is not None and not engine.held and now_s() >= at_s
 
-    def _forget(self, engine: PooledEngine, reason: str) -> None:
+    def _forget(self, engine: PooledEngine, reason: str, error: JupiterError | None) -> None:
         key = engine.model.key
         if self._engines.get(key) is engine:
             del self._engines[key]
+        if engine.ready_s is None:
+            if error is not None and not isinstance(error, BusyError | MissingExtraError):
+                self._failures.note(engine.model, error)
+            return
         before = self._restarts.pop(key, Restarts())
         after = before.after(engine.life, engine.ready_s)
         if after.failures:

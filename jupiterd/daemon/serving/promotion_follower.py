@@ -27,7 +27,15 @@ from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.catalog.model_catalog import models_of, promoted_model
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.serving.local_engines import HoldsEngines
-from jupiterd.errors import BusyError, JupiterError, ModelNotServedError
+from jupiterd.errors import (
+    BusyError,
+    CorruptArtifactError,
+    JupiterError,
+    MissingExtraError,
+    ModelNotServedError,
+    WorkFailedError,
+    from_wire,
+)
 from jupiterd.ids import ArtifactId, short
 
 log = logging.getLogger(__name__)
@@ -99,6 +107,7 @@ class PromotionFollower:
         self._stepped = asyncio.Condition()
         self._loads: dict[ArtifactId, asyncio.Task[None]] = {}
         self._failed: dict[ArtifactId, str] = {}
+        self._errors: dict[ArtifactId, JupiterError] = {}
 
     @property
     def is_serving(self) -> bool:
@@ -126,6 +135,7 @@ class PromotionFollower:
         Raises:
             BusyError: the first one isn't loaded in time.
             ModelNotServedError: nothing was ever promoted.
+            JupiterError: it can't be loaded.
         """
         if model.name != self._name or not self._is_wanted:
             return model
@@ -185,8 +195,10 @@ class PromotionFollower:
         try:
             await self._bring(artifact)
             await self._engines.load(self._model(artifact))
+            self._errors.clear()
         except JupiterError as error:
             self._failed[artifact] = str(error)
+            self._errors = {artifact: error}
         except Exception as error:  # whatever a stranger's files lead to: the daemon goes on
             log.exception("model_not_loaded", extra={"artifact": short(artifact)})
             self._failed[artifact] = repr(error)
@@ -223,7 +235,15 @@ class PromotionFollower:
                 "no model is promoted" if self._name == PROMOTED else f"no model is {self._name}"
             )
         if reason := self._now.trouble(wanted):
+            if (error := self._errors.get(wanted)) is not None and _lasts(error):
+                raise from_wire(error.code, error.message, error.hint)
             raise BusyError(f"the {self._name} model can't be loaded: {reason}", retry_after_s=15.0)
+
+
+def _lasts(error: JupiterError) -> bool:
+    """Say whether waiting won't mend it that a model can't be loaded."""
+    is_of_files = isinstance(error, CorruptArtifactError | MissingExtraError)
+    return is_of_files or type(error) is WorkFailedError  # not its kin, such as lack of memory
 
 
 def model_of(artifact: ArtifactId, name: str = PROMOTED) -> ServedModel:

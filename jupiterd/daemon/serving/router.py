@@ -1,9 +1,9 @@
 """Passes a request for text to the node that answers it, this one or another.
 
-Owns one request's way: whom `routing` chooses, another one where that one can't take it or dies
-before it has begun, and how many requests of this node each peer has. Doesn't choose, and doesn't
-know how a node answers. What has begun isn't asked again: half an answer of another engine would be
-another answer.
+Owns one request's way: whom `routing` chooses, another one where that one can't take it, has
+damaged files of the model or dies before it has begun, and how many requests of this node each
+peer has. Doesn't choose, and doesn't know how a node answers. What has begun isn't asked again:
+half an answer of another engine would be another answer.
 """
 
 import logging
@@ -19,6 +19,7 @@ from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.serving.answering import Answer, AnswersRequests
 from jupiterd.errors import (
     BusyError,
+    CorruptWeightsError,
     EngineLostError,
     JupiterError,
     MissingExtraError,
@@ -86,9 +87,11 @@ class Router:
                 raise _refusal(found, tried)
             try:
                 return await self._ask(stack, found.node, model, request)
-            except (EngineLostError, BusyError, PeerUnreachableError) as error:
+            except (
+                EngineLostError, BusyError, PeerUnreachableError, CorruptWeightsError
+            ) as error:  # fmt: skip
                 tried[found.node] = error
-                if not isinstance(error, BusyError):
+                if not isinstance(error, BusyError | CorruptWeightsError):
                     self._fleet.note_lost(found.node)
                 extra = {"node": short(found.node), "reason": error.message}
                 log.info("answer_passed_on", extra=extra)

@@ -24,7 +24,10 @@ def main(arguments: list[str]) -> None:
         parser.add_argument(name, type=int, required=True)
     asked = parser.parse_args(arguments)
     llama_cpp: Any = importlib.import_module("xllamacpp")  # it has no types
-    server = llama_cpp.Server(_params(llama_cpp.CommonParams(), asked))
+    try:
+        server = llama_cpp.Server(_params(llama_cpp.CommonParams(), asked))
+    except RuntimeError as error:  # its own output has said why
+        sys.exit(f"llama.cpp can't load the model: {error}")
     sys.stdout.write(f"listening on {server.listening_address}\n")
     sys.stdout.flush()
     threading.Event().wait()

@@ -3,13 +3,16 @@
 Owns what it needs told beside its arguments: what mlx-lm misreads in a folder, a queue for many
 connections at a time (else some of 32 are reset), single precision on processors, where half
 precision takes two to five times as long, that whoever asks must have the key, which its server
-knows nothing of, and that torch isn't imported for a tokenizer. Doesn't know requests.
+knows nothing of, that torch isn't imported for a tokenizer, and that the process ends when the
+thread dies that loads the model and writes: mlx-lm's own goes on with status 503 for ever. Doesn't
+know requests.
 """
 
 import argparse
 import hmac
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
@@ -22,6 +25,7 @@ from jupiterd.workers.mlx_folder import older_rope_fields, read_config
 from jupiterd.workers.serving.without_torch import without_torch
 
 WAITING_CONNECTIONS: Final = 512
+MOST_REASON_CHARACTERS: Final = 400
 
 
 def main(arguments: list[str]) -> None:
@@ -37,7 +41,31 @@ def main(arguments: list[str]) -> None:
     told.load = loading(told.load, older_rope_fields(read_config(folder)))
     if key := os.environ.get(KEY_VARIABLE):
         ask_for_key(told.APIHandler, key)
+    end_with_thread(told.ResponseGenerator)
     server.main()
+
+
+def end_with_thread(generator: Any) -> None:  # noqa: ANN401 - mlx-lm's, which has the thread
+    """Have the process end, with status 1 and the reason as its last line, when the thread dies."""
+    write = generator._generate  # noqa: SLF001 - where mlx-lm loads the model, and writes
+
+    @wraps(write)
+    def watched(self: Any) -> None:  # noqa: ANN401 - as above
+        try:
+            write(self)
+        except BaseException as error:  # noqa: BLE001 - nothing else can be done after any
+            end_process(error)
+
+    generator._generate = watched  # noqa: SLF001
+
+
+def end_process(error: BaseException) -> None:
+    """End this process at once, whatever its threads do."""
+    traceback.print_exception(error)
+    words = " ".join(str(error).split())[:MOST_REASON_CHARACTERS]
+    sys.stderr.write(f"mlx-lm ended: {type(error).__name__}: {words}\n")
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def ask_for_key(handler: Any, key: str) -> None:  # noqa: ANN401 - mlx-lm's handler of requests

@@ -16,6 +16,9 @@ from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.serving.answering import Answer
 from jupiterd.errors import EngineLostError, JupiterError, OutOfMemoryError
 
+NO_ROOM = OutOfMemoryError("there is no room for it")
+"""Why a model can't be loaded just now."""
+
 EVENTS, JSON = "text/event-stream", "application/json"
 
 
@@ -39,8 +42,8 @@ class WrittenEngines:
     load_s: float = 0.0
     refuses: Callable[[ServedModel], JupiterError | None] = lambda _: None
     """Says why a request isn't taken."""
-    broken: set[ServedModel] = field(default_factory=set[ServedModel])
-    """Models that can't be loaded."""
+    broken: dict[ServedModel, JupiterError] = field(default_factory=dict[ServedModel, JupiterError])
+    """Models that can't be loaded, and why."""
     held: dict[ServedModel, bool] = field(default_factory=dict[ServedModel, bool])
     """Model -> whether it can answer."""
     running: list[ServedModel] = field(default_factory=list[ServedModel])
@@ -51,9 +54,9 @@ class WrittenEngines:
     async def load(self, model: ServedModel) -> None:
         self.held.setdefault(model, False)
         await asyncio.sleep(self.load_s)
-        if model in self.broken:
+        if (error := self.broken.get(model)) is not None:
             self.held.pop(model, None)
-            raise OutOfMemoryError("there is no room for it")
+            raise error
         self.held[model] = True
 
     async def unload(self, model: ServedModel) -> None:

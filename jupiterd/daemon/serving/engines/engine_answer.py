@@ -24,7 +24,8 @@ from jupiterd.cluster.serving.engine_request import (
 )
 from jupiterd.cluster.serving.gathered_answer import GatheredAnswer
 from jupiterd.daemon.serving.answering import Answer
-from jupiterd.daemon.serving.engines.engine_loading import ModelFiles, RunningEngine
+from jupiterd.daemon.serving.engines.engine_loading import RunningEngine
+from jupiterd.daemon.serving.engines.model_files import ModelFiles
 from jupiterd.daemon.serving.engines.prompt_counter import PromptCounter
 from jupiterd.errors import EngineLostError, UsageError
 

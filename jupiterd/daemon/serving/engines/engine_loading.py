@@ -6,14 +6,14 @@ has written a token: some listen long before they have read the weights.
 """
 
 import asyncio
-import json
+import logging
 import secrets
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Container
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from jupiterd.cluster.serving.engine_choice import (
     CPU,
@@ -22,7 +22,7 @@ from jupiterd.cluster.serving.engine_choice import (
     MLX,
     EngineChoice,
     choose_engines,
-    none_can_answer,
+    none_loads,
 )
 from jupiterd.cluster.serving.engine_command import (
     EngineCommand,
@@ -40,8 +40,8 @@ from jupiterd.daemon.serving.engines.engine_process import (
 )
 from jupiterd.daemon.serving.engines.gguf_cache import GgufCache, weight_bytes
 from jupiterd.daemon.serving.engines.installed_engines import LLAMA_PACKAGE, llama_program
+from jupiterd.daemon.serving.engines.model_files import ModelFiles, check_shapes
 from jupiterd.errors import (
-    CorruptArtifactError,
     DiskFullError,
     EngineLostError,
     JupiterError,
@@ -55,13 +55,13 @@ from jupiterd.weights_header import read_weights
 if TYPE_CHECKING:
     from jupiterd.daemon.serving.engines.engine_client import EngineClient
 
-MOST_JSON_BYTES: Final = 64 << 20
-"""Of a file beside a model's weights that the daemon reads itself."""
+log = logging.getLogger(__name__)
 
 LOADING_S: Final = 900.0
-LOOK_S: Final = 0.05
-TEMPLATE_FILES: Final = ("chat_template.jinja", "chat_template.json")
-_CONFIG_OF_TOKENIZER = "tokenizer_config.json"
+FIRST_LOOK_S: Final = 0.05
+LAST_LOOK_S: Final = 1.0
+_LATER: Final = 1.2
+"""How much longer each wait for an engine is than the one before."""
 _BYTES_OF = {LLAMA: 2, MLX: 4}
 """Of a parameter where it isn't as in the file: MLX's on a processor (`workers.serving`)."""
 
@@ -70,19 +70,6 @@ _KEY_VARIABLES = (KEY_VARIABLE, "LLAMA_API_KEY", "VLLM_API_KEY")
 
 Reserve = Callable[[int], Awaitable[None]]
 """Sees that so many bytes are free; raises BusyError where they can't be."""
-
-
-@dataclass(frozen=True)
-class ModelFiles:
-    """A model of this machine."""
-
-    key: str
-    """Names its exact weights."""
-    name: str
-    folder: Path
-    config: Mapping[str, Any]
-    has_template: bool
-    """It can chat."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +115,9 @@ class EngineLoading:
         """Start the first engine that comes to answer; leaving the context ends it.
 
         Raises:
-            MissingExtraError: none comes to answer; the message has each one's reason.
+            MissingExtraError: none is there that could; the message has each one's reason.
+            WorkFailedError: none comes to answer; likewise.
+            CorruptWeightsError: the model's weights contradict its configuration.
             BusyError: there is no room for it now.
         """
         choice = await self.choice(model, room.use.kind)
@@ -139,11 +128,14 @@ class EngineLoading:
                 try:
                     running = await stack.enter_async_context(starting)
                 except (WorkFailedError, DiskFullError, EngineLostError) as error:
+                    extra = {"model": model.name, "engine": engine, "reason": error.message}
+                    log.warning("engine_not_loaded", extra=extra)
                     passed.append((engine, error.message))
+                    await asyncio.to_thread(check_shapes, model)  # the others would fail as well
                     continue
                 yield running
                 return
-        raise none_can_answer(tuple(passed))
+        raise none_loads(model.name, tuple(passed), _log_name(model))
 
     @asynccontextmanager
     async def _started(
@@ -155,7 +147,7 @@ class EngineLoading:
         order = await self._order(engine, model, room, plan)
         command = engine_command(order, sys.executable)
         descriptors = () if room.use.descriptor is None else (room.use.descriptor,)
-        log_path = self._logs / f"engine-{model.key[:16]}.log"
+        log_path = self._logs / _log_name(model)
         key = secrets.token_urlsafe()
         environment = _environment(engine, room, key)
         async with started_engine(command, environment, log_path, descriptors) as process:
@@ -188,28 +180,8 @@ class EngineLoading:
         )
 
 
-def model_files(key: str, name: str, folder: Path) -> ModelFiles:
-    """Read what loading needs to know of a model's folder.
-
-    Raises:
-        CorruptArtifactError: it is no model's folder.
-    """
-    config = _json(folder / "config.json")
-    if config is None:
-        raise CorruptArtifactError(f"{name} has no config.json that can be read: it is no model")
-    said = _json(folder / _CONFIG_OF_TOKENIZER) or {}
-    has_file = any((folder / file).is_file() for file in TEMPLATE_FILES)
-    return ModelFiles(key, name, folder, config, has_file or bool(said.get("chat_template")))
-
-
-def _json(path: Path) -> dict[str, Any] | None:
-    try:
-        if path.stat().st_size > MOST_JSON_BYTES:
-            return None
-        found: object = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType]
+def _log_name(model: ModelFiles) -> str:
+    return f"engine-{model.key[:16]}.log"
 
 
 def _loaded_bytes(engine: str, folder: Path, device: str) -> int:
@@ -247,6 +219,7 @@ async def _ready(process: EngineProcess, command: EngineCommand, key: str) -> "E
 async def _client(process: EngineProcess, key: str) -> "EngineClient":
     from jupiterd.daemon.serving.engines.engine_client import EngineClient
 
+    wait_s = FIRST_LOOK_S
     while not process.ended.done():
         for port in await process.ports():
             client, is_healthy = EngineClient(port, key), False
@@ -257,7 +230,8 @@ async def _client(process: EngineProcess, key: str) -> "EngineClient":
                     await client.close()
             if is_healthy:
                 return client
-        await asyncio.wait({process.ended}, timeout=LOOK_S)
+        await asyncio.wait({process.ended}, timeout=wait_s)
+        wait_s = min(LAST_LOOK_S, wait_s * _LATER)
     raise WorkFailedError(process.ended.result())
 
 

@@ -9,6 +9,7 @@ engine listen, so that another program's is never taken for it.
 
 import asyncio
 import contextlib
+import re
 import signal
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from typing import Final
 import psutil
 
 from jupiterd.cluster.serving.engine_command import EngineCommand
+from jupiterd.formats import printable
 from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.log_file import LogFile
 from jupiterd.processes.supervised_child import ChildProgram, SupervisedChild, start_supervised
@@ -28,6 +30,8 @@ STOP_GRACE_S: Final = 1.0
 
 _CHUNK_BYTES = 1 << 16
 _LAST_WORDS_S = 0.3
+_MOST_CHARACTERS = 400
+_LLAMA_REASON = re.compile(r"error loading model: (.+)")
 _SIGNALLED = 128
 """A status beyond it is that of a signal."""
 
@@ -81,7 +85,7 @@ class EngineProcess:
         await asyncio.wait(self._printing, timeout=_LAST_WORDS_S)
         if self.end_words:
             return self.end_words
-        words = f": {line}" if (line := self._log.last_line) else ""
+        words = f": {line}" if (line := _reason_in(self._log.last_text)) else ""
         if status - _SIGNALLED not in set(signal.Signals):
             return f"it ended with status {status}{words}"
         name = signal.Signals(status - _SIGNALLED).name
@@ -118,6 +122,15 @@ async def started_engine(
 def child_environment(engine: str, threads: int) -> dict[str, str]:
     """Return what a child has from this daemon: what workers have, and no key of anybody."""
     return worker_environment("serve", {"engine": engine, "threads": threads})
+
+
+def _reason_in(text: str) -> str:
+    """Return the line that says why an engine ended: llama.cpp's own, else the last one."""
+    if said := _LLAMA_REASON.search(text):
+        return printable(said[1].strip())[:_MOST_CHARACTERS]
+    lines = [line.strip() for line in text.splitlines()]
+    last = next((line for line in reversed(lines) if line), "")
+    return printable(last)[:_MOST_CHARACTERS]
 
 
 def _group(pid: int) -> list[psutil.Process]:

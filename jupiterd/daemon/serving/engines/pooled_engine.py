@@ -13,7 +13,8 @@ from jupiterd.cluster.serving.engine_choice import CPU
 from jupiterd.cluster.serving.engine_life import EngineLife, Phase, begins
 from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.serving.engines.engine_loading import ModelFiles, RunningEngine
+from jupiterd.daemon.serving.engines.engine_loading import RunningEngine
+from jupiterd.daemon.serving.engines.model_files import ModelFiles
 from jupiterd.daemon.serving.engines.prompt_counter import PromptCounter
 from jupiterd.errors import EngineLostError, JupiterError
 from jupiterd.processes.thread_shares import ThreadShares

@@ -13,10 +13,10 @@ from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.serving import promotion_follower
 from jupiterd.daemon.serving.local_engines import AnswerCounts, LocalEngines
 from jupiterd.daemon.serving.promotion_follower import PromotionFollower, model_of
-from jupiterd.errors import BusyError, ModelNotServedError, NotFoundError
+from jupiterd.errors import BusyError, CorruptWeightsError, ModelNotServedError, NotFoundError
 from jupiterd.ids import ArtifactId
 from tests.support.daemon.two_nodes import until
-from tests.support.serving.written_engines import WrittenEngines, chat
+from tests.support.serving.written_engines import NO_ROOM, WrittenEngines, chat
 
 OLD, NEW = ArtifactId("a" * 64), ArtifactId("b" * 64)
 ASKED = ServedModel(PROMOTED, NEW)
@@ -139,7 +139,7 @@ async def test_a_rollback_while_answers_run_goes_back_without_loading_again() ->
         await until(lambda: len(here.engines.running) == 1)
         here.ledger.promote(NEW)
         await here.serves(NEW)
-        here.engines.broken.add(model_of(OLD))  # a load would fail
+        here.engines.broken[model_of(OLD)] = NO_ROOM  # a load would fail
         here.ledger.promote(OLD)
         await here.serves(OLD)
         assert not running.done()
@@ -151,7 +151,7 @@ async def test_a_model_that_cannot_be_loaded_leaves_the_old_one_and_says_so(
 ) -> None:
     async with serving() as here:
         await here.serves(OLD)
-        here.engines.broken.add(model_of(NEW))
+        here.engines.broken[model_of(NEW)] = NO_ROOM
         here.ledger.promote(NEW)
         await until(lambda: here.follower.trouble == "there is no room for it")
         assert OLD.encode() in await here.ask()
@@ -197,10 +197,19 @@ async def test_where_nothing_was_promoted_a_request_is_told_so() -> None:
 
 async def test_a_first_model_that_cannot_be_loaded_is_told() -> None:
     async with serving(None) as here:
-        here.engines.broken.add(model_of(NEW))
+        here.engines.broken[model_of(NEW)] = NO_ROOM
         here.ledger.promote(NEW)
         await until(lambda: bool(here.follower.trouble))
         with pytest.raises(BusyError, match="there is no room for it"):
+            await here.ask()
+
+
+async def test_damage_that_no_waiting_mends_is_no_reason_to_ask_again() -> None:
+    async with serving(None) as here:
+        here.engines.broken[model_of(NEW)] = CorruptWeightsError("a file is cut off")
+        here.ledger.promote(NEW)
+        await until(lambda: bool(here.follower.trouble))
+        with pytest.raises(CorruptWeightsError, match="a file is cut off"):
             await here.ask()
 
 

@@ -15,6 +15,7 @@ from jupiterd.daemon.serving.answering import Answer
 from jupiterd.daemon.serving.router import MAX_TRIES, Router
 from jupiterd.errors import (
     BusyError,
+    CorruptWeightsError,
     EngineLostError,
     JupiterError,
     MissingExtraError,
@@ -133,6 +134,15 @@ async def test_a_request_that_has_not_begun_goes_to_another_node(error: JupiterE
     engines = {"two": Named("two", error), "six": Named("six")}
     fleet = Fleet([serving("two"), serving("six", 9)])
     assert await answered_by(router_of(fleet, **engines)) == "six"
+
+
+async def test_damaged_files_of_one_node_leave_a_request_to_another_that_has_them() -> None:
+    fleet = Fleet([serving("own"), serving("two", 3)])
+    damaged = Named("own", CorruptWeightsError("model.safetensors is cut off"))
+    assert await answered_by(router_of(fleet, own=damaged, two=Named("two"))) == "two"
+    assert not fleet.lost, "a node with a damaged model was taken for one that is gone"
+    with pytest.raises(CorruptWeightsError, match="cut off"):
+        await answered_by(router_of(Fleet([serving("own")]), own=damaged))
 
 
 async def test_what_has_begun_is_not_asked_again() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.serving.engines import engine_loading
-from jupiterd.daemon.serving.engines.engine_loading import model_files
+from jupiterd.daemon.serving.engines import model_files as reading
+from jupiterd.daemon.serving.engines.model_files import model_files
 from jupiterd.errors import CorruptArtifactError
 
 
@@ -26,7 +26,7 @@ def test_a_config_that_can_not_be_read_is_no_model(tmp_path: Path, text: str):
 def test_a_config_that_would_fill_memory_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(engine_loading, "MOST_JSON_BYTES", 10)
+    monkeypatch.setattr(reading, "MOST_JSON_BYTES", 10)
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
     with pytest.raises(CorruptArtifactError):
         model_files("key", "name", tmp_path)

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from jupiterd.cluster.serving.engine_choice import CUDA
-from jupiterd.daemon.serving.engines.engine_loading import ModelFiles
+from jupiterd.daemon.serving.engines.model_files import ModelFiles
 from jupiterd.daemon.serving.engines.pooled_engine import PooledEngine
 from jupiterd.processes.thread_shares import ThreadShares
 

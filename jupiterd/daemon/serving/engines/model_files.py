@@ -1,0 +1,90 @@
+"""What the daemon itself reads of a model's folder before an engine loads it.
+
+Owns what loading needs to know, and the looks that find damaged weights: each takes milliseconds,
+where an engine takes seconds to fail. Doesn't know engines. Blocks: call it from a thread.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from jupiterd.cycle.training.tensor_shapes import misfit
+from jupiterd.errors import CorruptArtifactError, CorruptWeightsError
+from jupiterd.weight_files import HINT, damage
+from jupiterd.weights_header import header
+
+MOST_JSON_BYTES: Final = 64 << 20
+"""Of a file beside a model's weights that the daemon reads itself."""
+
+TEMPLATE_FILES: Final = ("chat_template.jinja", "chat_template.json")
+_CONFIG_OF_TOKENIZER = "tokenizer_config.json"
+_QUANTIZED: Final = ("quantization", "quantization_config")
+_OF_ANOTHER: Final = "its weights and its config.json are of two models: fetch both again"
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A model of this machine."""
+
+    key: str
+    """Names its exact weights."""
+    name: str
+    folder: Path
+    config: Mapping[str, Any]
+    has_template: bool
+    """It can chat."""
+
+
+def model_files(key: str, name: str, folder: Path) -> ModelFiles:
+    """Read what loading needs to know of a model's folder.
+
+    Raises:
+        CorruptWeightsError: it is no model's folder.
+    """
+    config = _json(folder / "config.json")
+    if config is None:
+        raise CorruptWeightsError(
+            f"{name} has no config.json that can be read: it is no model", HINT
+        )
+    said = _json(folder / _CONFIG_OF_TOKENIZER) or {}
+    has_file = any((folder / file).is_file() for file in TEMPLATE_FILES)
+    return ModelFiles(key, name, folder, config, has_file or bool(said.get("chat_template")))
+
+
+def check_weights(model: ModelFiles) -> None:
+    """Raise CorruptWeightsError where a model's weights are missing or cut off."""
+    try:
+        found = damage(model.folder)
+    except OSError as error:
+        found = f"{model.folder} can't be read: {error.strerror}"
+    if found:
+        raise CorruptWeightsError(f"{model.name} can't be loaded: {found}", HINT)
+
+
+def check_shapes(model: ModelFiles) -> None:
+    """Raise CorruptWeightsError where a model's weights contradict its config.json.
+
+    For a model that an engine has failed to load: some leave out what they don't know.
+    """
+    if any(model.config.get(key) for key in _QUANTIZED):
+        return  # their tensors are packed
+    shapes: dict[str, tuple[int, ...]] = {}
+    try:
+        for path in sorted(model.folder.glob("*.safetensors")):
+            shapes |= {name: tuple(said["shape"]) for name, said in header(path).items()}
+    except (CorruptArtifactError, OSError, TypeError, KeyError):
+        return
+    if why := misfit(model.config, shapes):
+        raise CorruptWeightsError(f"{model.name} can't be loaded: {why}", _OF_ANOTHER)
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    try:
+        if path.stat().st_size > MOST_JSON_BYTES:
+            return None
+        found: object = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType]

@@ -7,6 +7,11 @@ Owns the tree of exceptions and their form on the wire. Doesn't know where any o
 from collections.abc import Mapping
 
 from jupiterd.exit_codes import ExitCode
+from jupiterd.protocol.artifact_errors import BrokenModelError as BrokenModelError
+from jupiterd.protocol.artifact_errors import CorruptArtifactError as CorruptArtifactError
+from jupiterd.protocol.artifact_errors import CorruptCheckpointError as CorruptCheckpointError
+from jupiterd.protocol.artifact_errors import CorruptWeightsError as CorruptWeightsError
+from jupiterd.protocol.artifact_errors import UnknownModelError as UnknownModelError
 from jupiterd.protocol.error_form import JupiterError
 from jupiterd.protocol.serving_errors import BusyError as BusyError
 from jupiterd.protocol.serving_errors import EngineLostError as EngineLostError
@@ -214,36 +219,6 @@ class NewerStateError(StateDirError):
     exit_code = ExitCode.REFUSED
     grpc_status = "PERMISSION_DENIED"
     default_hint = "start the newer version again, or choose another folder with --state-dir"
-
-
-class CorruptArtifactError(JupiterError):
-    """Bytes that don't match their hash."""
-
-    code = "corrupt-artifact"
-    grpc_status = "DATA_LOSS"
-    default_hint = "the copy is thrown away and fetched again from another node"
-
-
-class CorruptCheckpointError(CorruptArtifactError):
-    """What training is to go on from is damaged, wherever it lies, or can't be read."""
-
-    code = "corrupt-checkpoint"
-    default_hint = "training goes on from the checkpoint before it"
-
-
-class CorruptWeightsError(CorruptArtifactError):
-    """The weights that a run is to begin with are damaged, or can't be read."""
-
-    code = "corrupt-weights"
-    is_permanent = True
-    default_hint = "fetch or convert the model again, and start anew with its folder"
-
-
-class UnknownModelError(CorruptArtifactError):
-    """The engine has no such architecture; another one may."""
-
-    code = "unknown-model"
-    default_hint = "write engine: transformers below generation in the domain file"
 
 
 class CorruptLedgerError(JupiterError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jupiterd.cycle.base.model_files import FAST_TOKENIZER, INDEX, shards_in
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.errors import BrokenModelError
 
 LENGTH_BYTES: Final = 8
 MAX_HEADER_BYTES: Final = 100 << 20
@@ -19,14 +19,14 @@ HINT: Final = "fetch the model again: a file of it is missing or cut off"
 
 
 def check_model_files(folder: Path) -> None:
-    """Raise CorruptArtifactError if configuration, tokenizer or weights can't be read."""
+    """Raise BrokenModelError if configuration, tokenizer or weights can't be read."""
     for name in ("config.json", FAST_TOKENIZER):
         if name == FAST_TOKENIZER and not (folder / name).is_file():
             continue  # a tokenizer in an older form
         if not isinstance(_read_json(folder / name), dict):
-            raise CorruptArtifactError(f"{name} of {folder} says nothing", HINT)
+            raise BrokenModelError(f"{name} of {folder} says nothing", HINT)
     if "model_type" not in _read_json(folder / "config.json"):
-        raise CorruptArtifactError(
+        raise BrokenModelError(
             f"config.json of {folder} doesn't say what kind of model it is",
             "a generator is a Hugging Face folder that transformers or MLX can load",
         )
@@ -35,9 +35,9 @@ def check_model_files(folder: Path) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise CorruptArtifactError if a file of weights isn't whole."""
+    """Raise BrokenModelError if a file of weights isn't whole."""
     if why := _mistake(path):
-        raise CorruptArtifactError(f"{path.name} of {path.parent} {why}", HINT)
+        raise BrokenModelError(f"{path.name} of {path.parent} {why}", HINT)
 
 
 def damage(folder: Path) -> str:
@@ -73,7 +73,7 @@ def _read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON value
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CorruptArtifactError(f"{path} can't be read", HINT) from error
+        raise BrokenModelError(f"{path} can't be read", HINT) from error
 
 
 def _mistake(path: Path) -> str:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.errors import BrokenModelError
+from jupiterd.ids import is_hex, short
 
 MAX_HEADER_BYTES = 100 << 20
 """The safetensors library's own limit."""
@@ -34,11 +35,11 @@ def read_weights(folder: Path) -> Weights:
     """Return the totals of all safetensors files of a folder.
 
     Raises:
-        CorruptArtifactError: there is none, or one can't be read.
+        BrokenModelError: there is none, or one can't be read.
     """
     files = sorted(folder.glob("*.safetensors"))
     if not files:
-        raise CorruptArtifactError(f"{folder.name[:8]} has no weights: it is no model")
+        raise BrokenModelError(f"{_shown(folder)} has no weights: it is no model")
     kinds: Counter[str] = Counter()
     for path in files:
         for fields in header(path).values():
@@ -51,7 +52,7 @@ def header(path: Path) -> dict[str, Any]:
     """Return the header of one file: tensor name -> dtype, shape and data_offsets.
 
     Raises:
-        CorruptArtifactError: the file can't be read as safetensors.
+        BrokenModelError: the file can't be read as safetensors.
     """
     try:
         with path.open("rb") as file:
@@ -59,4 +60,9 @@ def header(path: Path) -> dict[str, Any]:
             found = json.loads(file.read(min(length, MAX_HEADER_BYTES)))
         return {name: found[name] for name in found if name != "__metadata__"}
     except (OSError, ValueError, TypeError) as error:
-        raise CorruptArtifactError(f"{path.parent.name[:8]}/{path.name} can't be read") from error
+        raise BrokenModelError(f"{_shown(path.parent)}/{path.name} can't be read") from error
+
+
+def _shown(folder: Path) -> str:
+    """Return what people call a folder: an artifact by its first digits, their own by its name."""
+    return short(folder.name) if is_hex(folder.name) else folder.name

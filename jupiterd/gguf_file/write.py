@@ -13,7 +13,7 @@ from typing import Any, Final
 from jupiterd.cycle.data.special_tokens import SAYING_FILES
 from jupiterd.cycle.data.tokenizer_identity import TEMPLATE_FILE
 from jupiterd.cycle.training.model_traits import is_tied
-from jupiterd.errors import CorruptArtifactError, MissingExtraError, UsageError
+from jupiterd.errors import BrokenModelError, MissingExtraError, UsageError
 from jupiterd.gguf_file.architecture import Architecture, architecture_of
 from jupiterd.gguf_file.tensors import StoredTensor, stored_tensors
 from jupiterd.gguf_file.vocabulary import Vocabulary, vocabulary_of
@@ -34,7 +34,7 @@ def write_gguf(folder: Path, config: Mapping[str, Any], to: Path, name: str) -> 
         name: the model's name in the file.
 
     Raises:
-        CorruptArtifactError: a file of the folder can't be read.
+        BrokenModelError: a file of the folder can't be read.
         MissingExtraError: the format's library isn't installed.
         UsageError: the architecture or the tokenizer isn't known here.
     """
@@ -64,7 +64,7 @@ def _said(folder: Path) -> dict[str, dict[str, Any]]:
             if (folder / name).is_file() or name == "tokenizer.json"
         }
     except (OSError, ValueError) as error:
-        raise CorruptArtifactError(f"the tokenizer can't be read: {error}") from error
+        raise BrokenModelError(f"the tokenizer can't be read: {error}") from error
 
 
 def _named(

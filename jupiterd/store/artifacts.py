@@ -43,6 +43,7 @@ from jupiterd.store.seeding import seed
 
 USE_NOTED_S: Final = 3600.0
 
+_NO_LINK: Final = "put a copy of the file, or the folder, in the place of the link"
 _MANIFEST: Final = "manifest"
 _FILES: Final = "files"
 _GONE: Final = "gone"
@@ -137,7 +138,9 @@ class ArtifactStore:
             manifest = _describe(source)
             manifest_bytes = manifest.encode()
             if len(manifest_bytes) > MAX_MANIFEST_BYTES:
-                raise CorruptArtifactError(f"{source} is too large to be one artifact")
+                raise CorruptArtifactError(
+                    f"{source} is too large to be one artifact", "divide it into several folders"
+                )
             artifact = artifact_id(manifest_bytes)
             if not self._is_used_again(artifact):
                 draft = self._draft(artifact, source)
@@ -317,13 +320,13 @@ def _files_below(folder: Path) -> Iterator[Path]:
     for base, folders, files in os.walk(folder):
         for name in folders:
             if (Path(base) / name).is_symlink():
-                raise CorruptArtifactError(f"{Path(base) / name} is a link, not a folder")
+                raise CorruptArtifactError(f"{Path(base) / name} is a link, not a folder", _NO_LINK)
         yield from (Path(base) / name for name in files)
 
 
 def _describe_file(path: Path, name: str) -> ManifestFile:
     if not stat.S_ISREG(path.lstat().st_mode):
-        raise CorruptArtifactError(f"{path} is no plain file")
+        raise CorruptArtifactError(f"{path} is no plain file", _NO_LINK)
     chunks: list[str] = []
     size_bytes = 0
     with path.open("rb") as file:

@@ -6,14 +6,14 @@ Owns what mlx-lm misreads in a folder. Doesn't know what the model is for.
 from pathlib import Path
 from typing import Any
 
-from jupiterd.errors import CorruptArtifactError, UnknownModelError
+from jupiterd.errors import BrokenModelError, UnknownModelError
 from jupiterd.workers.tokens.marks import read_object
 
 _CONFIG = "config.json"
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Return what config.json says; raises CorruptArtifactError where it can't be read."""
+    """Return what config.json says; raises BrokenModelError where it can't be read."""
     return read_object(folder / _CONFIG)
 
 
@@ -22,17 +22,17 @@ def loaded_model(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model
 
     Raises:
         UnknownModelError: mlx-lm doesn't know its architecture.
-        CorruptArtifactError: the folder is incomplete or can't be read.
+        BrokenModelError: the folder is incomplete or can't be read.
     """
     from mlx_lm.utils import load_model
 
     try:
         model, _ = load_model(folder, model_config=older_rope_fields(read_config(folder)))
     except ValueError as error:
-        kind = UnknownModelError if "not supported" in str(error) else CorruptArtifactError
+        kind = UnknownModelError if "not supported" in str(error) else BrokenModelError
         raise kind(_reason(folder, error)) from error
     except (OSError, KeyError, TypeError, RuntimeError) as error:
-        raise CorruptArtifactError(_reason(folder, error)) from error
+        raise BrokenModelError(_reason(folder, error)) from error
     return model
 
 

@@ -118,7 +118,11 @@ def test_no_two_errors_share_a_code():
     assert len({kind.code for kind in ours}) == len(ours)
     form, *named = ours
     assert form.__module__ == "jupiterd.protocol.error_form"
-    parts = {"jupiterd.errors", "jupiterd.protocol.serving_errors"}
+    parts = {
+        "jupiterd.errors",
+        "jupiterd.protocol.artifact_errors",
+        "jupiterd.protocol.serving_errors",
+    }
     assert {kind.__module__ for kind in named} == parts
     assert all(getattr(errors, kind.__name__) is kind for kind in named)
 

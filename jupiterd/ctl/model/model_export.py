@@ -24,7 +24,7 @@ from typing import Any
 from jupiterd.ctl.model.gguf import GGUF_FILE, make_gguf
 from jupiterd.ctl.model.model_card import CardFacts, card
 from jupiterd.ctl.model.special_tokens import exported_marks
-from jupiterd.errors import ConflictError, CorruptArtifactError, DiskFullError, UsageError
+from jupiterd.errors import BrokenModelError, ConflictError, DiskFullError, UsageError
 from jupiterd.formats import size
 from jupiterd.store.disk import NO_ROOM, is_no_room
 from jupiterd.weights_header import read_weights
@@ -85,7 +85,7 @@ def write_model(
     Raises:
         ConflictError: the folder exists and isn't empty.
         UsageError: the folder can't be written.
-        CorruptArtifactError: the stored files aren't a model.
+        BrokenModelError: the stored files aren't a model.
         DiskFullError: the disk is full.
         MissingExtraError: gguf needs a converter or a library that isn't installed.
         WorkFailedError: the converter failed.
@@ -171,7 +171,7 @@ def _config(stored: Path) -> dict[str, Any]:
         config = json.loads((stored / CONFIG_FILE).read_text(encoding="utf-8"))
         nested: dict[str, Any] = dict(config.get("rope_parameters") or {})
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise CorruptArtifactError(f"{stored.name[:8]}/{CONFIG_FILE} can't be read") from error
+        raise BrokenModelError(f"{stored.name[:8]}/{CONFIG_FILE} can't be read") from error
     if "rope_theta" in nested:
         config.setdefault("rope_theta", nested["rope_theta"])
         if nested.get("rope_type", "default") != "default":

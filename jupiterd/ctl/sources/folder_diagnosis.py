@@ -17,7 +17,7 @@ from jupiterd.cycle.data.special_tokens import SAYING_FILES
 from jupiterd.cycle.data.tokenizer_fit import tokenizer_misfit
 from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.cycle.training.tensor_shapes import misfit
-from jupiterd.errors import CorruptArtifactError, UsageError
+from jupiterd.errors import BrokenModelError, UsageError
 from jupiterd.weight_files import check_file
 from jupiterd.weights_header import LENGTH_BYTES, header
 
@@ -66,7 +66,7 @@ def check_folder(folder: Path, said: Mapping[str, Any]) -> bool:
     said: the content of its config.json
 
     Raises:
-        CorruptArtifactError: a file is missing or cut off, or can't be read.
+        BrokenModelError: a file is missing or cut off, or can't be read.
         UsageError: it holds an adapter, weights in another form or dtype, or parts of two models.
     """
     check_that_it_is_no_adapter(folder)
@@ -135,10 +135,10 @@ def _check_that_none_is_missing(folder: Path) -> None:
         said: Any = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"]
         named = sorted({Path(str(file)).name for file in said.values()})
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CorruptArtifactError(f"{INDEX} of {folder} can't be read", _FETCH) from error
+        raise BrokenModelError(f"{INDEX} of {folder} can't be read", _FETCH) from error
     if missing := [name for name in named if not (folder / name).is_file()]:
         more = f" and {len(missing) - 1} more" if missing[1:] else ""
-        raise CorruptArtifactError(f"{folder} lacks {missing[0]}{more}", _FETCH)
+        raise BrokenModelError(f"{folder} lacks {missing[0]}{more}", _FETCH)
 
 
 def _tensors(files: list[Path]) -> Iterator[tuple[str, _Tensor]]:
@@ -186,7 +186,7 @@ def _check_tokenizer(folder: Path, said: Mapping[str, Any]) -> None:
         files = {name: (folder / name).read_text(encoding="utf-8") for name in found}
         why = tokenizer_misfit(files, entries if isinstance(entries, int) else None)
     except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise CorruptArtifactError(f"the tokenizer of {folder} can't be read", _FETCH) from error
+        raise BrokenModelError(f"the tokenizer of {folder} can't be read", _FETCH) from error
     if why:
         raise UsageError(
             f"{folder}: {why}",

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from jupiterd.cycle.gate.baseline import (
     CHOICE,
@@ -286,8 +286,11 @@ def _built(kind: type, fields: dict[str, Any]) -> object:
     except TypeError as error:
         raise CorruptArtifactError(
             f"a line of the gate's files is no {_NAMES[kind]}",
-            "they were written by another version of Jupiter, or changed since",
+            _CHANGED,
         ) from error
+
+
+_CHANGED: Final = "they were written by another version of Jupiter, or changed since"
 
 
 _NAMES: Mapping[type, str] = {
@@ -333,9 +336,9 @@ def _parsed(text: str) -> dict[str, Any]:
     try:
         fields = json.loads(text)
     except ValueError as error:
-        raise CorruptArtifactError("a file of the gate is no JSON") from error
+        raise CorruptArtifactError("a file of the gate is no JSON", _CHANGED) from error
     if not isinstance(fields, dict):
-        raise CorruptArtifactError("a file of the gate isn't what its name says")
+        raise CorruptArtifactError("a file of the gate isn't what its name says", _CHANGED)
     return cast("dict[str, Any]", fields)
 
 

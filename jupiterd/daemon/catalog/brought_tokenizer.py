@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from jupiterd.cycle.base.model_files import WITH_TOKENIZER, has_tokenizer, is_older_tokenizer
 from jupiterd.cycle.data.tokenizer_identity import IDENTITY_FILES, TokenizerIdentity, identity_of
-from jupiterd.errors import CorruptArtifactError, WorkFailedError, from_wire
+from jupiterd.errors import BrokenModelError, WorkFailedError, from_wire
 from jupiterd.processes.environment import worker_environment
 
 MODULE: Final = "jupiterd.workers.tokens.conversion"
@@ -50,7 +50,7 @@ def brought_tokenizer(folder: Path) -> TokenizerIdentity | None:
     """Return whose tokenizer a folder holds, without changing it; None: it has none.
 
     Raises:
-        CorruptArtifactError: a file of it isn't what it should be.
+        BrokenModelError: a file of it isn't what it should be.
         JupiterError: it is of an older form, and can't be converted.
     """
     names = {path.name for path in folder.iterdir()}
@@ -74,13 +74,13 @@ def check_convertible(folder: Path) -> None:
 
 
 def read_identity(folder: Path) -> TokenizerIdentity:
-    """Return whose tokenizer lies there; raises CorruptArtifactError where it can't be read."""
+    """Return whose tokenizer lies there; raises BrokenModelError where it can't be read."""
     try:
         found = [name for name in IDENTITY_FILES if (folder / name).is_file()]
         return identity_of({name: (folder / name).read_text(encoding="utf-8") for name in found})
     except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise CorruptArtifactError(
+        raise BrokenModelError(
             f"the tokenizer can't be read: {why}",
             "fetch the model again: a file of it is missing or cut off",
         ) from error

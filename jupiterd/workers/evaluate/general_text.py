@@ -35,7 +35,10 @@ def general_documents(name: str) -> list[ScoredDocument]:
         )
     files = sorted((config_folder() / FOLDER).glob("*.txt"))
     if not files:
-        raise CorruptArtifactError("the general text that ships with Jupiter isn't installed")
+        raise CorruptArtifactError(
+            "the general text that ships with Jupiter isn't installed",
+            "install Jupiter again: installers/install.sh",
+        )
     found = [passage for file in files for passage in _passages(file)]
     return sorted(found, key=lambda document: document.id)
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody knows
 
 from jupiterd.cycle.training.memory import logit_chunk_tokens
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.errors import BrokenModelError
 from jupiterd.workers.evaluate.computing_threads import side_by_side
 from jupiterd.workers.evaluate.device_room import (
     CPU,
@@ -53,7 +53,7 @@ class LanguageModel(TextScorer):
         device: such as `cuda:0`; the CPU in place of one that torch can't use or that is full
 
         Raises:
-            CorruptArtifactError: the folder holds none that can be loaded.
+            BrokenModelError: the folder holds none that can be loaded.
         """
         self._model = _load(folder)
         self.device = placed(self._model, usable_device(device))
@@ -166,5 +166,5 @@ def _load(folder: Path) -> Any:  # noqa: ANN401 - transformers' classes have no 
             str(folder), dtype=torch.float32, local_files_only=True, use_safetensors=True
         )
     except (OSError, ValueError, KeyError) as error:
-        raise CorruptArtifactError(f"no model can be loaded from {folder.name}: {error}") from error
+        raise BrokenModelError(f"no model can be loaded from {folder.name}: {error}") from error
     return model.eval()

@@ -14,7 +14,7 @@ from mlx.utils import tree_map
 from numpy.typing import NDArray
 
 from jupiterd.cycle.training.memory import logit_chunk_tokens
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.errors import BrokenModelError
 from jupiterd.workers.evaluate.text_scorer import PLAIN_HEADS, TextScorer, Tokens
 from jupiterd.workers.mlx_folder import loaded_model, read_config
 
@@ -32,7 +32,7 @@ class MlxLanguageModel(TextScorer):
 
         Raises:
             UnknownModelError: mlx-lm doesn't know its architecture.
-            CorruptArtifactError: the folder holds none that can be loaded.
+            BrokenModelError: the folder holds none that can be loaded.
         """
         config = read_config(folder)
         self._model = loaded_model(folder)
@@ -43,7 +43,7 @@ class MlxLanguageModel(TextScorer):
             positions = int(config.get("max_position_embeddings") or config["n_positions"])
             vocab_size = int(config["vocab_size"])
         except (KeyError, TypeError, ValueError) as error:
-            raise CorruptArtifactError(f"{folder.name}/config.json lacks {error}") from error
+            raise BrokenModelError(f"{folder.name}/config.json lacks {error}") from error
         super().__init__(folder, vocab_size, positions)
 
     def continued(self, fed: list[int], budget: int, temperature: float, seed: int) -> list[int]:
@@ -65,10 +65,10 @@ class MlxLanguageModel(TextScorer):
         """Return the nats of each row; both are [rows, length], a target of -1 is unscored.
 
         Raises:
-            CorruptArtifactError: a token isn't in the vocabulary; MLX would read beyond its end.
+            BrokenModelError: a token isn't in the vocabulary; MLX would read beyond its end.
         """
         if inputs.size and max(inputs.max(), targets.max()) >= self.vocab_size:
-            raise CorruptArtifactError("the tokenizer has tokens that the model doesn't know")
+            raise BrokenModelError("the tokenizer has tokens that the model doesn't know")
         rows, columns = np.nonzero(targets >= 0)
         wanted = targets[rows, columns]
         sums = np.zeros(len(inputs), dtype=np.float64)

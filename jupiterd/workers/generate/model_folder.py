@@ -12,7 +12,7 @@ import torch
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM
 
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.errors import BrokenModelError
 from jupiterd.workers.generate.model_text import ModelText
 
 
@@ -41,7 +41,7 @@ def open_model(folder: Path, device: str = "cpu") -> OpenModel:
     """Load a Hugging Face model folder; on a GPU in bf16 where it computes that.
 
     Raises:
-        CorruptArtifactError: the folder is incomplete or can't be read.
+        BrokenModelError: the folder is incomplete or can't be read.
     """
     text = ModelText(folder)
     try:
@@ -55,10 +55,10 @@ def open_model(folder: Path, device: str = "cpu") -> OpenModel:
         )
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise CorruptArtifactError(f"no model can be read from {folder.name}: {reason}") from error
+        raise BrokenModelError(f"no model can be read from {folder.name}: {reason}") from error
     model, loading_report = loaded
     if missing := sorted(loading_report["missing_keys"]):  # the library would draw them at random
-        raise CorruptArtifactError(
+        raise BrokenModelError(
             f"no model can be read from {folder.name}: its weights lack {len(missing)} tensors, "
             f"such as {missing[0]}",
             "fetch the model again: a file of it is missing or cut off",

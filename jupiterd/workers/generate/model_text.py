@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from jupiterd.cycle.data.special_tokens import END_OF_TEXT, token_ids
 from jupiterd.cycle.generation.chat_models import CONFIG_FILE, is_talked_to
 from jupiterd.cycle.templates.prompt import Prompt
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.errors import BrokenModelError
 from jupiterd.workers.tokens.marks import document_marks, read_object
 from jupiterd.workers.tokens.tokenizer import load_tokenizer
 
@@ -32,7 +32,7 @@ class ModelText:
         """Read it from a Hugging Face model folder.
 
         Raises:
-            CorruptArtifactError: tokenizer or configuration can't be read.
+            BrokenModelError: tokenizer or configuration can't be read.
         """
         self._folder = folder
         self.tokenizer: Tokenizer = load_tokenizer(folder)
@@ -96,7 +96,7 @@ class ModelText:
             )
         except (OSError, ValueError, KeyError, ImportError) as error:
             reason = (str(error).splitlines() or [""])[0]
-            raise CorruptArtifactError(
+            raise BrokenModelError(
                 f"the chat template of {self._folder.name} can't be used: {reason}"
             ) from error
 

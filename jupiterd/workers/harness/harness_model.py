@@ -10,7 +10,7 @@ from typing import Any
 
 from lm_eval.models.huggingface import HFLM  # pyright: ignore[reportMissingImports]
 
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.errors import BrokenModelError
 
 GPU_BATCH = 16
 """Requests at a time. A CPU takes them one by one, as the harness does by itself."""
@@ -51,7 +51,7 @@ def opened_model(folder: Path, device: str, told: Callable[[int], None]) -> Harn
     """Load a model.
 
     Raises:
-        CorruptArtifactError: the folder holds none that can be loaded.
+        BrokenModelError: the folder holds none that can be loaded.
     """
     batch = GPU_BATCH if device.startswith("cuda") else 1
     try:
@@ -59,6 +59,6 @@ def opened_model(folder: Path, device: str, told: Callable[[int], None]) -> Harn
             pretrained=str(folder), dtype="float32", device=device, batch_size=batch
         )
     except (OSError, ValueError, KeyError) as error:
-        raise CorruptArtifactError(f"no model can be loaded from {folder.name}: {error}") from error
+        raise BrokenModelError(f"no model can be loaded from {folder.name}: {error}") from error
     model.set_cache_hook(CountingHook(told))
     return model

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.data.instruction_rows import ChatMessage, Conversation
-from jupiterd.errors import CorruptArtifactError, InvalidSettingError
+from jupiterd.errors import BrokenModelError, InvalidSettingError
 from jupiterd.workers.tokens.marks import document_marks
 from jupiterd.workers.tokens.tokenizer import load_tokenizer
 
@@ -29,7 +29,7 @@ class ChatEncoder:
         """Load what a folder holds.
 
         Raises:
-            CorruptArtifactError: transformers can't load it.
+            BrokenModelError: transformers can't load it.
         """
         from transformers import AutoTokenizer
 
@@ -38,7 +38,7 @@ class ChatEncoder:
                 str(folder), local_files_only=True, trust_remote_code=False
             )
         except (OSError, ValueError, KeyError) as error:
-            raise CorruptArtifactError(
+            raise BrokenModelError(
                 f"no tokenizer can be loaded from {folder.name}: {error}"
             ) from error
         self._answers_alone = answers_alone

@@ -12,7 +12,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from jupiterd.cycle.data.special_tokens import END_OF_TEXT, SAYING_FILES, end_token, token_text
-from jupiterd.errors import CorruptArtifactError, InvalidSettingError
+from jupiterd.errors import BrokenModelError, InvalidSettingError
 
 CONFIG_FILE = "tokenizer_config.json"
 
@@ -41,7 +41,7 @@ def document_marks(folder: Path, tokenizer: Tokenizer) -> DocumentMarks:
 
     Raises:
         InvalidSettingError: it has no token that ends a text.
-        CorruptArtifactError: a file can't be read.
+        BrokenModelError: a file can't be read.
     """
     said = {name: read_object(folder / name) for name in SAYING_FILES if (folder / name).is_file()}
     end = _id_of(tokenizer, end_token(said))
@@ -54,13 +54,13 @@ def document_marks(folder: Path, tokenizer: Tokenizer) -> DocumentMarks:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return what a file of JSON says; raises CorruptArtifactError where it says nothing."""
+    """Return what a file of JSON says; raises BrokenModelError where it says nothing."""
     try:
         found: object = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CorruptArtifactError(f"{path.parent.name} has no {path.name} to be read") from error
+        raise BrokenModelError(f"{path.parent.name} has no {path.name} to be read") from error
     if not isinstance(found, dict):
-        raise CorruptArtifactError(f"{path.name} of {path.parent.name} says nothing")
+        raise BrokenModelError(f"{path.name} of {path.parent.name} says nothing")
     return found
 
 

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from jupiterd.cycle.base.model_files import FAST_TOKENIZER, WITH_TOKENIZER, is_older_tokenizer
 from jupiterd.cycle.data.special_tokens import END_OF_TEXT
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.errors import BrokenModelError
 from jupiterd.model_folder import check_links
 
 TOKENIZER_FILE = FAST_TOKENIZER
@@ -80,12 +80,12 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     """Return the tokenizer of a folder, for which special tokens spelt out in a text are text.
 
     Raises:
-        CorruptArtifactError: the folder holds none.
+        BrokenModelError: the folder holds none.
     """
     try:
         tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
     except Exception as error:  # the library raises bare Exception
-        raise CorruptArtifactError(f"no tokenizer can be read from {folder.name}") from error
+        raise BrokenModelError(f"no tokenizer can be read from {folder.name}") from error
     tokenizer.encode_special_tokens = True
     tokenizer.no_padding()
     tokenizer.no_truncation()

@@ -254,7 +254,8 @@ class MlxTrainingEngine:
         if int(tokens.max()) >= self.config.vocab_size:
             raise CorruptArtifactError(
                 f"the shards hold token {tokens.max()}, and the vocabulary has "
-                f"{self.config.vocab_size}"
+                f"{self.config.vocab_size}",
+                "prepare the data set again, with the model's own tokenizer",
             )
         return mx.array(tokens.astype(np.int32))
 

@@ -38,7 +38,7 @@ def ask_people(state_dir: Path, cycle: Mapping[str, Any], console: Console) -> b
     cycle_id = str(cycle["id"])
     review = ask_over_grpc(state_dir, f"review/{cycle_id}")["review"]
     for line in review_lines(review):
-        console.line(line)
+        console.line(line, is_quoted=True)
     settings: dict[str, str] = {}
     while True:
         said = click.prompt(QUESTION, default=GO_ON, err=True)

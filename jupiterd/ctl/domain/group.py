@@ -181,7 +181,7 @@ def show_schema(invocation: Invocation, to: Path | None) -> None:
 
     text, console = domain_schema(), Console.of(invocation)
     if to is None:
-        console.line(text.rstrip("\n"))
+        console.line(text.rstrip("\n"), is_quoted=True)
         return
     try:
         to.write_text(text, encoding="utf-8")

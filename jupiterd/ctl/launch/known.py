@@ -186,7 +186,7 @@ async def _stop(known: KnownLaunch) -> None:
 
 
 def _write(console: Console, line: bytes) -> None:
-    console.line(line.decode("utf-8", "replace").rstrip("\n"))
+    console.line(line.decode("utf-8", "replace").rstrip("\n"), is_quoted=True)
 
 
 def _now_s() -> float:

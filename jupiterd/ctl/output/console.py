@@ -73,11 +73,11 @@ class Console:
         """
         if self.is_table:
             for line in as_lines():
-                self.line(line if is_quoted else self._invocation.typeable(line))
+                self.line(line, is_quoted=is_quoted)
         elif self.output == "json":
-            self.line(_json(document, indent=2))
+            self.line(_json(document, indent=2), is_quoted=True)
         else:
-            self.line(_json(document, separators=(",", ":")))
+            self.line(_json(document, separators=(",", ":")), is_quoted=True)
 
     def show_list(
         self, document: Mapping[str, Any], rows: str, as_lines: Callable[[], Sequence[str]]
@@ -92,10 +92,13 @@ class Console:
         for row in document.get(rows) or ():
             self.show({"schema": document.get("schema"), **row}, list)
 
-    def line(self, text: str) -> None:
-        """Print a line that isn't replaced."""
+    def line(self, text: str, *, is_quoted: bool = False) -> None:
+        """Print a line that isn't replaced; commands in it reach the daemon that this one asks.
+
+        is_quoted: it is other people's text, or for programs, and stays as it is
+        """
         self.settle()
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(f"{text if is_quoted else self._invocation.typeable(text)}\n")
         sys.stdout.flush()
 
     def passing_line(self, text: str) -> None:
@@ -104,7 +107,7 @@ class Console:
             self.line(text)
             return
         width = _terminal_columns() - 1
-        sys.stdout.write(_CLEAR_LINE + text[:width])
+        sys.stdout.write(_CLEAR_LINE + self._invocation.typeable(text)[:width])
         sys.stdout.flush()
         self._has_passing_line = True
 

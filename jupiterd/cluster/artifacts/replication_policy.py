@@ -77,6 +77,8 @@ def _written_artifacts(cycle: CycleState, *, only_final: bool) -> Iterator[Artif
             yield ArtifactId(str(cycle.started.settings.get("start_from", "")))
         for done in cycle.completed.values():
             yield from done.outputs.values()
+    if cycle.started is not None:  # models are asked them when the cycle is over, too
+        yield ArtifactId(str(cycle.started.settings.get("questions", "")))
     if cycle.prepared is not None:
         yield from cycle.prepared.outputs.values()
 

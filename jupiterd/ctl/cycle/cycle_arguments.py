@@ -44,6 +44,7 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     from jupiterd.ctl.sources.base_model_source import init_arguments, planned_init
     from jupiterd.ctl.sources.domain_files import only_domain, read_domain_file
     from jupiterd.ctl.sources.domain_name import checked_domain
+    from jupiterd.ctl.sources.domain_questions import questions_text
     from jupiterd.ctl.sources.generator_source import generator_arguments, judge_arguments
     from jupiterd.cycle.generation.usual_templates import check_is_used
 
@@ -73,6 +74,8 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     arguments |= init_of(init or found.init, fetches)
     if init and init != found.init:
         arguments["begins_with"] = init
+    if found.evaluation.questions:
+        arguments["questions_text"] = questions_text(file.path, found)
     arguments |= training_arguments(said)
     if without_verdict:
         arguments["without_verdict"] = True

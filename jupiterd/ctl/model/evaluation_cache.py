@@ -28,20 +28,31 @@ class EvaluationCache:
 
     def found(self, model: str, task: str) -> list[TaskScore] | None:
         """Return what a model scored in a task; None where that isn't known."""
-        with suppress(OSError, UnicodeDecodeError, CorruptArtifactError):
+        with suppress(CorruptArtifactError):
+            if (text := self.found_text(model, task)) is not None:
+                return read_task_scores(text)
+        return None
+
+    def found_text(self, model: str, task: str) -> str | None:
+        """Return the text that is kept of a model and a task; None where there is none."""
+        with suppress(OSError, UnicodeDecodeError):
             if self._folder is not None:
-                return read_task_scores(self._file(self._folder, model, task).read_text("utf-8"))
+                return self._file(self._folder, model, task).read_text("utf-8")
         return None
 
     def keep(self, model: str, task: str, scores: Sequence[TaskScore]) -> None:
         """Keep what a model scored in a task."""
+        self.keep_text(model, task, score_lines(scores))
+
+    def keep_text(self, model: str, task: str, text: str) -> None:
+        """Keep a text of a model and a task."""
         if self._folder is None:
             return
         with suppress(OSError):
             self._folder.mkdir(exist_ok=True, mode=0o700)
             file = self._file(self._folder, model, task)
             draft = file.with_suffix(".tmp")
-            draft.write_text(score_lines(scores), encoding="utf-8")
+            draft.write_text(text, encoding="utf-8", newline="")
             draft.replace(file)
             _cut(self._folder)
 

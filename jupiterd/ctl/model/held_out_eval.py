@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from jupiterd.ctl.model.domain_questions import own_lines
 from jupiterd.ctl.model.eval_worker import OnProgress, written_by
 from jupiterd.ctl.model.evaluated_model import FETCHING_S, EvaluatedModel
 from jupiterd.ctl.model.harness_lines import estimate_document, estimate_text, shown_by
@@ -54,7 +55,7 @@ def held_out_text(state_dir: Path, models: Sequence[EvaluatedModel]) -> HeldOutT
     if not names:
         raise NotFoundError(
             "no gate has judged a model yet, so there is no held-out text to score",
-            "name tasks or questions of yours: --tasks",
+            "name tasks or questions: --tasks own has those of the domain",
         )
     found = ask_over_grpc(state_dir, f"held_out/{names[0]}", FETCHING_S)["held_out"]
     scores, _ = judged_on(Path(found["verdict"]))
@@ -103,7 +104,12 @@ def held_out_document(
 
 
 def held_out_lines(document: Mapping[str, Any]) -> list[str]:
-    """Return a table with a row for each model, and what two differ by."""
+    """Return a table with a row for each model, what two differ by, and their own questions."""
+    own = document["questions"]
+    return [*_text_lines(document), *([] if own is None else ["", *own_lines(own)])]
+
+
+def _text_lines(document: Mapping[str, Any]) -> list[str]:
     rows = [[each["model"], estimate_text(each["bits_per_byte"])] for each in document["models"]]
     about = f"held-out text of {plain(document['round'])}: {document['documents']} documents"
     lines = [about, *table(["model", "bits per byte"], rows)]

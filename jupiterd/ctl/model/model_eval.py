@@ -3,7 +3,7 @@
 Owns the command, and which of these is meant. Doesn't score.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,13 @@ from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
-from jupiterd.errors import UsageError
+from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.formats import plain
 from jupiterd.path_text import path_of, path_text
 
 if TYPE_CHECKING:
     from jupiterd.ctl.model.evaluated_model import EvaluatedModel
+    from jupiterd.ctl.model.own_questions import GradedModel
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -30,8 +32,8 @@ Shown = tuple[dict[str, Any], Callable[[Mapping[str, Any]], list[str]]]
 @click.argument("model", metavar="MODEL")
 @click.option(
     "--tasks",
-    metavar="FILE|NAMES|FOLDER",
-    help="Own questions, or tasks of lm-evaluation-harness; left out: held-out text.",
+    metavar="own|FILE|NAMES|FOLDER",
+    help="Questions, or tasks of lm-evaluation-harness; left out: held-out text and own questions.",
 )
 @click.option("--beside", metavar="MODEL", help="Another model that is asked the same.")
 @click.option(
@@ -53,7 +55,9 @@ def eval_model(
     fetches what it lacks. Nothing is recorded, and no verdict depends on it.
 
     Without --tasks it is scored on the text by which the gate judged its round, or that of the
-    model beside it, or else the newest one: bits per byte, as verdicts have them.
+    model beside it, or else the newest one: bits per byte, as verdicts have them. It is also asked
+    the domain's own questions, where its cycle has any (evaluation.questions); --tasks own asks
+    these alone.
 
     FILE has your own questions, one a line: {"question": "Who wrote it?", "answer": "Ada"}, which
     is compared with what the model writes, or {"question": "Who wrote it?", "choices": ["Ada",
@@ -66,7 +70,7 @@ def eval_model(
     \b
     Examples:
       jupiterctl model eval python/2 --beside base
-      jupiterctl model eval python/2 --tasks questions.jsonl
+      jupiterctl model eval promoted --tasks own --beside base
       jupiterctl model eval python/2 --tasks questions.jsonl --beside python/1
       jupiterctl model eval python/2 --tasks hellaswag,arc_easy --beside base
       jupiterctl model eval ./my-model --tasks ./my-tasks -o json | jq .eval.scores
@@ -93,6 +97,12 @@ class _Evaluation:
 
     def of(self, tasks: str) -> Shown:
         """Return what models score in that: a file, a folder, or names."""
+        from jupiterd.ctl.model.domain_questions import OWN, own_lines, questions_meant
+
+        if tasks == OWN:
+            models = [self._model(name) for name in self._names]
+            asked = questions_meant(self._invocation.state_dir, models)
+            return asked.document(self._graded(asked.file, models)), own_lines
         path = path_of(tasks)
         if path.is_dir():
             return self._harness((), path)
@@ -105,7 +115,7 @@ class _Evaluation:
         return self._harness(names, None)
 
     def held_out(self) -> Shown:
-        """Return the models' bits per byte on held-out text."""
+        """Return the models' bits per byte on held-out text, and the domain's own questions."""
         from jupiterd.ctl.model.held_out_eval import (
             held_out_document,
             held_out_lines,
@@ -120,19 +130,37 @@ class _Evaluation:
             nats_of(model, text, self._device, state_dir, partial(self._told, model.name, "texts"))
             for model in models
         ]
-        return held_out_document(text, models, nats), held_out_lines
+        own = self._own(text.round, models)
+        return held_out_document(text, models, nats) | {"questions": own}, held_out_lines
+
+    def _own(self, round_name: str, models: "Sequence[EvaluatedModel]") -> dict[str, Any] | None:
+        """Return what the questions of a round's cycle show; None: there are none to be had."""
+        from jupiterd.ctl.model.domain_questions import questions_beside
+
+        try:
+            asked = questions_beside(self._invocation.state_dir, round_name)
+        except NotFoundError as error:  # the held-out text is scored by now
+            self._console.notice(plain(error.message))
+            return None
+        return None if asked is None else asked.document(self._graded(asked.file, models))
 
     def _questions(self, file: Path) -> Shown:
         from jupiterd.ctl.model.eval_lines import eval_document, eval_lines
-        from jupiterd.ctl.model.own_questions import GradedModel, grades_of, questions_in
+        from jupiterd.ctl.model.own_questions import questions_in
 
         questions = questions_in(file)
-        graded: list[GradedModel] = []
-        for model in map(self._model, self._names):
-            told = partial(self._told, model.name, "questions")
-            grades = grades_of(model.folder, file, self._device, told)
-            graded.append(GradedModel(model.name, model.artifact, tuple(grades)))
+        graded = self._graded(file, map(self._model, self._names))
         return eval_document(path_text(file), questions, graded), eval_lines
+
+    def _graded(self, file: Path, models: "Iterable[EvaluatedModel]") -> "list[GradedModel]":
+        from jupiterd.ctl.model.evaluation_cache import EvaluationCache
+        from jupiterd.ctl.model.own_questions import QuestionEval
+
+        cache = EvaluationCache(self._invocation.state_dir)
+        asked = QuestionEval(file, self._device, cache)
+        return [
+            asked.graded(model, partial(self._told, model.name, "questions")) for model in models
+        ]
 
     def _harness(self, names: tuple[str, ...], folder: Path | None) -> Shown:
         from jupiterd.ctl.model.evaluation_cache import EvaluationCache

@@ -4,14 +4,20 @@ Owns starting the worker and reading its grades. Doesn't know which models there
 shown of the grades (`eval_lines`).
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from blake3 import blake3
+
+from jupiterd import __version__
 from jupiterd.ctl.model.eval_worker import OnProgress, written_by
-from jupiterd.cycle.questions.grades import GRADES_FILE, Grade, read_grades
+from jupiterd.ctl.model.evaluated_model import EvaluatedModel
+from jupiterd.ctl.model.evaluation_cache import EvaluationCache
+from jupiterd.cycle.questions.grades import GRADES_FILE, Grade, grade_lines, read_grades
 from jupiterd.cycle.questions.question_file import DomainQuestion, read_questions
-from jupiterd.errors import NotFoundError
+from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.path_text import path_text
 
 TASK = "grade_questions"
@@ -42,12 +48,38 @@ def questions_in(file: Path) -> list[DomainQuestion]:
         ) from error
 
 
-def grades_of(folder: Path, questions: Path, device: str, told: OnProgress) -> list[Grade]:
-    """Return a model's grades.
+@dataclass(frozen=True)
+class QuestionEval:
+    """Grades models on the questions of a file."""
 
-    Raises:
-        JupiterError: the worker can't load the model, or ends without a result.
-    """
-    params = {"engine": "torch" if find_spec("torch") else "mlx", "device": device}
-    inputs = {"model": folder, "questions": questions}
-    return read_grades(written_by(TASK, params, inputs, f"grades/{GRADES_FILE}", told))
+    file: Path
+    device: str
+    cache: EvaluationCache
+
+    def graded(self, model: EvaluatedModel, told: OnProgress) -> GradedModel:
+        """Return a model with its grades; one that was asked these questions before isn't again.
+
+        Raises:
+            JupiterError: the worker can't load the model, or ends without a result.
+        """
+        content, task = model.content, self._task()
+        found = self._known(content, task)
+        if found is None:
+            found = self._computed(model.folder, told)
+            self.cache.keep_text(content, task, grade_lines(found))
+        return GradedModel(model.name, model.artifact, tuple(found))
+
+    def _task(self) -> str:
+        """Return what decides the grades beside the model; other versions may grade otherwise."""
+        return f"{TASK} {__version__} {blake3(self.file.read_bytes()).hexdigest()}"
+
+    def _known(self, content: str, task: str) -> list[Grade] | None:
+        with suppress(CorruptArtifactError):
+            if (text := self.cache.found_text(content, task)) is not None:
+                return read_grades(text)
+        return None
+
+    def _computed(self, folder: Path, told: OnProgress) -> list[Grade]:
+        params = {"engine": "torch" if find_spec("torch") else "mlx", "device": self.device}
+        inputs = {"model": folder, "questions": self.file}
+        return read_grades(written_by(TASK, params, inputs, f"grades/{GRADES_FILE}", told))

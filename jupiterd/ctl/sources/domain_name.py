@@ -1,4 +1,4 @@
-"""Checks of a domain file's values beyond its schema: its name and its language.
+"""Checks of a domain file's values beyond its schema: its name, its language and its questions.
 
 Owns those checks, which are made when a cycle starts. They aren't part of the schema, because a
 recorded cycle with another language must still run. The name is checked because a copied file with
@@ -6,6 +6,7 @@ the old name would run under that name.
 """
 
 from jupiterd.ctl.sources.domain_files import DomainFile
+from jupiterd.ctl.sources.domain_questions import questions_mistake
 from jupiterd.cycle.base.yaml_text import line_finder
 from jupiterd.cycle.domain.domain import Domain, parse_domain
 from jupiterd.cycle.text_rules.languages import language_mistake
@@ -26,10 +27,14 @@ def checked_domain(file: DomainFile) -> Domain:
 
 def value_mistakes(file: DomainFile, domain: Domain) -> list[str]:
     """Return the mistakes in a file that fits the schema, with line numbers."""
-    found = {"domain": _name_mistake(file, domain), "language": language_mistake(domain.language)}
+    found = {
+        ("domain",): _name_mistake(file, domain),
+        ("language",): language_mistake(domain.language),
+        ("evaluation", "questions"): questions_mistake(file.path, domain),
+    }
     line_of = line_finder(file.text)
     return [
-        f"{file.path}:{line_of((key,))}: {key}: {mistake}"
+        f"{file.path}:{line_of(key)}: {'.'.join(key)}: {mistake}"
         for key, mistake in found.items()
         if mistake
     ]

@@ -62,7 +62,7 @@ class DropReason(StrEnum):
     LICENSE = "license"
     """The domain's license_policy doesn't permit it."""
     IN_HOLDOUT = "in-holdout"
-    """Equal to a held-out text, or shares most of it."""
+    """Equal to a held-out text, or shares most of it; or has one of the domain's own questions."""
     DUPLICATE = "duplicate"
     """Equal to a text that is kept."""
     NEAR_DUPLICATE = "near-duplicate"

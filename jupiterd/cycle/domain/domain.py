@@ -195,7 +195,7 @@ class Holdout(StrictModel):
 
 
 class Evaluation(StrictModel):
-    """What of each held-out document is scored."""
+    """What of each held-out document is scored, and what else models are asked."""
 
     min_document_bytes: Annotated[int, Field(ge=1, le=65_536)] = 256
     """Shorter documents aren't scored: bits per byte of a few bytes is noise."""
@@ -204,6 +204,15 @@ class Evaluation(StrictModel):
     max_cluster_documents: Annotated[int, Field(ge=1, le=100_000)] = 20
     """No more documents of one cluster are scored: they resemble each other, so further ones add
     time and little evidence, and one large package would outvote the rest."""
+    questions: Annotated[str, Field(max_length=4096)] = ""
+    """Your own questions with their right answers, a file of JSON lines, for `jupiterctl model
+    eval`; a relative path begins at this file's folder. A cycle keeps them as they are when it
+    starts, leaves text that has one word for word out of training, and decides nothing by them.
+    Empty: there are none."""
+
+    def limits(self) -> dict[str, int]:
+        """Return what of each document is scored, as work items say it; nothing else goes there."""
+        return self.model_dump(mode="json", exclude={"questions"})
 
 
 class Gate(StrictModel):

@@ -63,7 +63,7 @@ def _scoring(
         "completions": COMPLETIONS if GATE in parts and piece == 0 else 0,
         "seed": view.seed * 1000 + view.round,
         "may_be_empty": view.without_verdict,
-        **domain.evaluation.model_dump(mode="json"),
+        **domain.evaluation.limits(),
     }
     if view.base and GATE in parts:
         params["general_text"] = GENERAL_TEXT

@@ -15,6 +15,8 @@ from jupiterd.cycle.phases.collect import (
 from jupiterd.cycle.phases.generate import synthetic
 from jupiterd.cycle.phases.source_reading import is_split_while_read
 from jupiterd.cycle.phases.view import RoundView, item_id
+from jupiterd.cycle.questions.question_file import QUESTIONS
+from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
     from jupiterd.cycle.domain.domain import Domain
@@ -52,6 +54,8 @@ def _unite(view: RoundView, domain: "Domain", cleaned: tuple[WorkItem, ...]) -> 
     params: dict[str, Any] = {"language": domain.language, "purged": sorted(view.purged)}
     if domain.filters.quality is not None:
         params["quality"] = domain.filters.quality.model_dump(mode="json")
+    if view.questions:
+        inputs[QUESTIONS] = ArtifactId(view.questions)
     return WorkItem(uniting(view), Phase.FILTER, "unite", params, inputs)
 
 

@@ -116,7 +116,7 @@ def _writing(view: RoundView, domain: "Domain") -> WorkItem:
         "temperature": generation.temperature,
         "top_p": generation.top_p,
         "seed": seed_of(f"{view.seed}/{view.round}/{JUDGE}", 0),
-        "limits": domain.evaluation.model_dump(mode="json"),
+        "limits": domain.evaluation.limits(),
     }
     inputs = {
         "model": ArtifactId(view.candidate or ""),

@@ -285,11 +285,9 @@ def _per_byte(view: RoundView) -> float:
 
 def _limits(domain: "Domain", proxies: "Proxies") -> dict[str, int]:
     """Return what of each document is scored: little of many, since a few alone are noise."""
-    limits = domain.evaluation
-    least, most = limits.min_document_bytes, proxies.scored_bytes // LEAST_DOCUMENTS
-    return limits.model_dump(mode="json") | {
-        "max_document_bytes": max(least, min(limits.max_document_bytes, most))
-    }
+    asked = domain.evaluation
+    least, most = asked.min_document_bytes, proxies.scored_bytes // LEAST_DOCUMENTS
+    return asked.limits() | {"max_document_bytes": max(least, min(asked.max_document_bytes, most))}
 
 
 def _writing(view: RoundView, domain: "Domain", shape: "ModelShape") -> Iterator[WorkItem]:

@@ -48,6 +48,8 @@ class RoundView:
     model is talked to; empty: it isn't, and they are text like all other."""
     judge: Generator | None = None
     """The model that may break a tie of the gate's statistics, where the domain names one."""
+    questions: str = ""
+    """Artifact id of the domain's own questions; empty: there are none."""
     without_verdict: bool = False
     """Whether it goes on where there is too little text for a verdict."""
 

@@ -17,7 +17,15 @@ from typing import Any, Final
 
 from jupiterd.errors import UsageError
 
+QUESTIONS: Final = "questions"
+"""Of a cycle's settings, and among the inputs of work: the artifact of its domain's own."""
+
+QUESTIONS_FILE: Final = "questions.jsonl"
+"""In that artifact."""
+
 MAX_QUESTIONS: Final = 10_000
+MAX_DOMAIN_BYTES: Final = 1 << 20
+"""Of a domain's own questions: they travel in one message when a cycle starts."""
 MAX_CHARS: Final = 20_000
 """Of a question, an answer or a choice."""
 MAX_CHOICES: Final = 26

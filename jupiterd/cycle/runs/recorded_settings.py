@@ -7,6 +7,8 @@ Owns the names and values that a reader looks for. Doesn't know how settings are
 from collections.abc import Mapping
 from typing import Any
 
+from jupiterd.cycle.questions.question_file import QUESTIONS
+
 OF_THE_SIZE, OF_TUNING = "size", "tuning"
 
 
@@ -23,6 +25,11 @@ and of a data set of conversations."""
 def loss_on(settings: Mapping[str, Any]) -> str:
     """Return what the loss counts of a cycle's questions and answers; empty: there are none."""
     return str(settings.get(LOSS_ON, ""))
+
+
+def questions_of(settings: Mapping[str, Any]) -> str:
+    """Return the artifact of a cycle's own questions; empty: there are none."""
+    return str(settings.get(QUESTIONS, ""))
 
 
 NAMED_GENERATOR = "generator_is_named"

@@ -14,6 +14,7 @@ from jupiterd.daemon.catalog.model_import import ModelImport
 from jupiterd.daemon.commands.alarm_commands import AlarmView
 from jupiterd.daemon.commands.cluster_leave import Leaving, leave
 from jupiterd.daemon.commands.cycle_lifecycle import running_cycle
+from jupiterd.daemon.commands.domain_questions import bring_questions
 from jupiterd.daemon.commands.preparations import LocalPreparations, Machine
 from jupiterd.daemon.commands.verb import CommandResult, Verb
 from jupiterd.daemon.commands.verb_table import CommandHandlers, verb_table
@@ -93,8 +94,12 @@ def machine_of(daemon: Ordered) -> Machine:
         paths = await asyncio.to_thread(named_paths, command.to_plain())
         await asyncio.to_thread(daemon.worker_runner.offered.ask, paths)
 
+    async def bring(command: StartCycle) -> StartCycle:
+        store, spool = daemon.artifact_cache.store, daemon.state_dir.spool
+        return await brought.bring_models(await bring_questions(store, spool, command))
+
     attempt = partial(_try_models, daemon)
-    return Machine(own, note_paths, brought.bring_weights, brought.bring_models, attempt)
+    return Machine(own, note_paths, brought.bring_weights, bring, attempt)
 
 
 async def _try_models(daemon: Ordered, command: StartCycle) -> None:

@@ -20,6 +20,7 @@ from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.daemon.catalog.cycle_lookup import Begun, cycles_called, meant_cycle, newest_first
 from jupiterd.daemon.catalog.pause_facts import BY_A_PERSON, paused_now
+from jupiterd.daemon.commands.domain_questions import check_questions
 from jupiterd.daemon.commands.review_answers import answers
 from jupiterd.daemon.commands.start_cycle import MAX_ROUNDS, check_models, planned_cycle
 from jupiterd.daemon.commands.train_commands import check_that_no_training_runs
@@ -49,6 +50,7 @@ async def start_cycle(
     check_that_nothing_runs(term.state)
     started, forecast = planned_cycle(fleet, command)
     await check_models(reach, started)
+    await check_questions(reach, started)
     await term.record(started)
     return {"cycle": started.cycle, "domain": started.domain, **forecast}
 

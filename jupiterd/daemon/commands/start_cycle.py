@@ -16,6 +16,7 @@ from jupiterd.cluster.training.asked_backend import GANG_BACKEND, nccl_refusal
 from jupiterd.cluster.training.named_trainers import MAX_RANKS, NODES
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
 from jupiterd.daemon.catalog.model_specs import model_text, text_of_config
+from jupiterd.daemon.commands.domain_questions import recorded_questions
 from jupiterd.daemon.commands.model_size_choice import power_of
 from jupiterd.daemon.cycles.generator_capacity import check_writers
 from jupiterd.daemon.executor.named_paths import paths_of
@@ -171,7 +172,7 @@ def _recorded_sources(
         found[NAMED_GENERATOR] = True
     if command.asked_at and paths_of(described.domain.data_sources):
         found[ASKED_AT] = command.asked_at
-    return found
+    return found | recorded_questions(described.domain, command)
 
 
 async def check_models(reach: ArtifactReach, started: CycleStarted) -> None:

@@ -30,7 +30,7 @@ from jupiterd.cycle.phases.source_reading import READING
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.runs.recorded_settings import base_of, loss_on
+from jupiterd.cycle.runs.recorded_settings import base_of, loss_on, questions_of
 from jupiterd.cycle.training.plan import parse_model
 from jupiterd.daemon.catalog.gate_history import best_student, looks_before
 from jupiterd.daemon.catalog.pause_facts import is_interactive, paused_now, waiting_after
@@ -173,6 +173,7 @@ class CycleDriver:
             base=base_of(self._started.settings),
             loss_on=loss_on(self._started.settings),
             judge=generator_from(self._started.judge),
+            questions=questions_of(self._started.settings),
             without_verdict=self._started.without_verdict,
         )
 

@@ -15,6 +15,7 @@ from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.cycle.phases.pack import trained_in
 from jupiterd.cycle.phases.steps import TrainRound
+from jupiterd.cycle.questions.question_file import QUESTIONS
 from jupiterd.cycle.runs.fitted_plan import (
     PriorTraining,
     bounded,
@@ -32,7 +33,7 @@ from jupiterd.errors import Bug, NotFoundError
 from jupiterd.ids import CycleId
 from jupiterd.protocol.frames import Scalar
 
-_OF_CYCLES = frozenset({NODES, LOSS_ON, NAMED_GENERATOR, ASKED_AT})
+_OF_CYCLES = frozenset({NODES, LOSS_ON, NAMED_GENERATOR, ASKED_AT, QUESTIONS})
 """Settings of a cycle that a run has elsewhere, or doesn't have."""
 
 ROUND = 1

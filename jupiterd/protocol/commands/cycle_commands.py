@@ -29,6 +29,10 @@ class DescribedCycle(RequestedCommand):
     judge: PlainMap | None = None
     judge_folder: str | None = None
     judge_config: str | None = None
+    questions_text: str | None = None
+    """The domain's own questions, JSON lines, on the machine that is asked; None: it has none."""
+    questions: str | None = None
+    """The artifact that they have become."""
     init: PlainMap | None = None
     """The model that round 1 begins with: `model`, `config`, `weights_folder` or `weights`."""
     begins_with: str | None = None

@@ -20,9 +20,14 @@ pytestmark = [
     pytest.mark.timeout(180),
 ]
 
+QUESTIONS = (
+    '{"question": "What does a queue hold?", "answer": "tickets"}\n'
+    '{"question": "def count_", "choices": ["order", "zzzzz"], "answer": "order"}\n'
+)
+
 
 async def test_a_cycle_waits_after_each_phase_and_does_one_again(tmp_path: Path) -> None:
-    domain = str(write_domain(tmp_path, steps=5))
+    domain = str(write_domain(tmp_path, steps=5, questions=QUESTIONS))
     with own_network() as prefix:
         async with running([Daemon(tmp_path, "alone", prefix)]) as cluster:
             await cluster.meet()
@@ -58,6 +63,12 @@ async def test_a_cycle_waits_after_each_phase_and_does_one_again(tmp_path: Path)
             assert decided.returncode == 0, decided.stderr
             explained = cluster.ctl("cycle", "explain")
             assert "this was look 2 at the held-out text" in explained.stdout
+            (tmp_path / "questions.jsonl").unlink()  # the cycle has them
+            scored = cluster.ctl("model", "eval", "tiny/1", "-o", "json", timeout_s=120)
+            assert scored.returncode == 0, scored.stderr
+            own = json.loads(scored.stdout)["eval"]["questions"]
+            assert (own["domain"], own["questions"], len(own["answers"])) == ("tiny", 2, 2)
+            assert own["models"][0]["low"] <= own["models"][0]["share"]
 
 
 async def _asked(cluster: Cluster, phase: str) -> Document:

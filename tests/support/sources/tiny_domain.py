@@ -48,7 +48,7 @@ data_sources:
   templates: [{{kind: complete_function, samples: {samples}}}]
   max_tokens: 16
 holdout: {{fraction: 0.4, salt: tiny, dev: {dev}, vault: 0.0, min_documents: 10, min_clusters: 5}}
-evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}
+evaluation: {{min_document_bytes: 64, max_document_bytes: 1024{questions}}}
 gate: {{proxies: {proxies}}}
 training: {{steps: {steps}, vocab_size: 512, seq_len: 64, batch_sequences: 4}}
 """
@@ -63,12 +63,14 @@ def write_domain(
     proxies: str = "off",
     samples: int = 240,
     dev: float = 0.0,
+    questions: str = "",
 ) -> Path:
     """Write the files and the domain below `folder`; return the domain file.
 
     The packages go to the sources in turn, each of which is a folder of that name; `more` is a line
     of the domain file. Small students, which `proxies: auto` trains, take some seconds more. So
     many samples are asked for where anybody writes. `dev`: development text, of the holdout.
+    `questions`: the domain's own, as lines of their file.
     """
     chance = random.Random(20)
     for cluster in range(CLUSTERS):
@@ -79,8 +81,11 @@ def write_domain(
             (package / f"module_{number}.py").write_text(_module(chance))
     domain = folder / "tiny.yaml"
     listed = "\n".join(_SOURCE.format(path=folder / source) for source in sources)
+    own = ", questions: questions.jsonl" if questions else ""
+    if questions:
+        (folder / "questions.jsonl").write_text(questions)
     values = {"sources": listed, "steps": steps, "more": more, "proxies": proxies}
-    domain.write_text(_DOMAIN.format(**values, samples=samples, dev=dev))
+    domain.write_text(_DOMAIN.format(**values, samples=samples, dev=dev, questions=own))
     return domain
 
 

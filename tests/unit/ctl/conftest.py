@@ -42,6 +42,7 @@ class ScriptedDaemon(control_pb2_grpc.ControlServicer):
             "status": STATUS,
             "cycle": {"schema": "jupiter/v1", "cycle": cycle()},
             "data": {"schema": "jupiter/v1", "data": []},
+            "questions": {"schema": "jupiter/v1", "questions": None},
         }
         self.results: dict[str, object] = {
             "cycle.start": {"schema": "jupiter/v1", "cycle": cycle()["id"]}

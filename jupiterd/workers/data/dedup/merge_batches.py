@@ -1,15 +1,17 @@
 """The task `unite`: of all clean batches of a round keep each text once, and none of the holdout.
 
 Owns the comparisons between texts: equal ones, nearly equal ones, those that share too much with
-held-out text. The held-out text is compared with and looked at no further. Two streams over the
-batches, three where quality is judged (`quality_cut`); no text is held in memory.
+held-out text, or give a question of the domain's own away. The held-out text is compared with and
+looked at no further. Two streams over the batches, three where quality is judged (`quality_cut`);
+no text is held in memory.
 
 Which one of a group is kept depends on nothing but the group: real before synthetic, the reference
 of quality before others, then the smallest id. So the same samples give the same bytes, however the
 work was cut and ordered.
 
-inputs: clean.N, dropped.N (from `clean`), holdout.N (sample folders) · params: language, purged,
-quality (as in the domain file; absent: it isn't judged)
+inputs: clean.N, dropped.N (from `clean`), holdout.N (sample folders), questions (the domain's own;
+absent: there are none) · params: language, purged, quality (as in the domain file; absent: it isn't
+judged)
 outputs: kept (sample folder, by id), dropped (some of what was dropped here and in `clean`, but
 nothing that was purged)
 """
@@ -27,6 +29,13 @@ from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.data.purge import Purge
 from jupiterd.cycle.domain.domain import Quality
 from jupiterd.cycle.domain.filters import is_code
+from jupiterd.cycle.questions.contamination import QuestionIndex
+from jupiterd.cycle.questions.question_file import (
+    QUESTIONS,
+    QUESTIONS_FILE,
+    DomainQuestion,
+    read_questions,
+)
 from jupiterd.cycle.text_rules.decontamination import HeldOutIndex
 from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
@@ -47,6 +56,7 @@ class RoundBatches:
     dropped: Sequence[Path]
     holdout: Sequence[Path]
     purge: Purge = field(default_factory=Purge)
+    questions: Sequence[DomainQuestion] = ()
 
 
 def run(task: Task) -> TaskFinished:
@@ -56,12 +66,21 @@ def run(task: Task) -> TaskFinished:
         task.inputs_named("dropped"),
         task.inputs_named("holdout"),
         Purge(map(str, task.params.get("purged", ()))),
+        _questions(task.inputs.get(QUESTIONS)),
     )
     wanted = task.params.get("quality")
     quality = None if wanted is None else Quality.model_validate(wanted)
     language = str(task.params["language"])
     counts = unite(batches, task.output_dir, language, task.progress, quality)
     return TaskFinished({"kept": "kept", "dropped": "dropped"}, counts)
+
+
+def _questions(folder: Path | None) -> list[DomainQuestion]:
+    """Return the domain's own questions; none where it has none."""
+    if folder is None:
+        return []
+    text = (folder / QUESTIONS_FILE).read_text(encoding="utf-8")
+    return read_questions(text, QUESTIONS_FILE)
 
 
 def unite(
@@ -164,11 +183,16 @@ _REFERENCE, _REAL, _SYNTHETIC = range(3)
 def _choose(batches: RoundBatches, language: str, cut: QualityCut, progress: Progress) -> _Choice:
     held_out_ids = {sample.id for sample in read_all(batches.holdout)}
     holdout = HeldOutIndex(sample.text for sample in read_all(batches.holdout))
+    asked = QuestionIndex(batches.questions)
     near = NearDuplicates(is_code=is_code(language))
     ranks, is_held_out = bytearray(), bytearray()
     for number, twins in enumerate(_by_text(batches), 1):
         sample = twins[0]
-        leaks = sample.id in held_out_ids or holdout.contaminates(sample.text)
+        leaks = (
+            sample.id in held_out_ids
+            or holdout.contaminates(sample.text)
+            or asked.contaminates(sample.text)
+        )
         # What leaks is near to nobody: a good text mustn't be dropped in favour of it.
         near.add("" if leaks else sample.text)
         if not leaks:

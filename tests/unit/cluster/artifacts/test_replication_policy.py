@@ -16,9 +16,17 @@ from jupiterd.cluster.artifacts.replication_policy import (
     spare,
     takers,
 )
-from jupiterd.cluster.facts.facts import CycleFailed, ManifestFrozen
+from jupiterd.cluster.facts.facts import CycleFailed, CycleStateSet, ManifestFrozen
 from jupiterd.ids import ArtifactId, CycleId, NodeId
-from tests.support.cluster.building import CYCLE, NODES, checkpoint, outer_step, training, work_done
+from tests.support.cluster.building import (
+    CYCLE,
+    NODES,
+    checkpoint,
+    outer_step,
+    started,
+    training,
+    work_done,
+)
 from tests.unit.cluster.artifacts.test_retention import line, run_of
 
 ROOM_BYTES = 10 * LITTLE_BYTES
@@ -149,3 +157,9 @@ def test_however_many_give_up_copies_at_once_two_are_left(
 
 def others(holders: list[Holder], but: Holder) -> list[Holder]:
     return [each for each in holders if each is not but]
+
+
+def test_a_cycles_own_questions_are_of_record_when_it_is_over_too() -> None:
+    asks = replace(started(), settings={"questions": "own"})
+    for over in ((), (CycleStateSet(CYCLE, "stopped", "", 1),)):
+        assert "own" in of_record({CYCLE: run_of(asks, *over)})

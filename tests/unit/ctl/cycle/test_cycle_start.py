@@ -233,3 +233,21 @@ def test_without_a_daemon_no_source_is_looked_at(ctl, monkeypatch):
         ran = ctl("cycle", verb, "--domain", "python", "--size", "1m")
         assert "no jupiterd answers" in ran.err
     assert surveyed == []
+
+
+def test_the_domains_own_questions_go_with_a_start_and_are_checked_before(daemon, ctl, tmp_path):
+    text = shipped_domains()["python"].read_text().replace("domain: python", "domain: own")
+    asks = text.replace("evaluation:", "evaluation:\n  questions: own.jsonl")
+    (tmp_path / "own.yaml").write_text(asks)
+    start = ("cycle", "start", "--domain", str(tmp_path / "own.yaml"))
+    refused = ctl(*start, "--dry-run")
+    assert (refused.exit_code, daemon.executed) == (2, [])
+    assert "evaluation.questions: there is no file" in refused.err
+    question = '{"question": "Who wrote it?", "answer": "Ada"}\n'
+    (tmp_path / "own.jsonl").write_text(question)
+    assert ctl(*start).exit_code == 0
+    assert daemon.executed[-1][1]["questions_text"] == question
+    (tmp_path / "own.jsonl").write_text(f"{question}{{}}\n")
+    bad = ctl("domain", "lint", str(tmp_path / "own.yaml"), "--offline")
+    assert bad.exit_code != 0
+    assert "evaluation.questions: line 2 of own.jsonl: its question is missing" in bad.out

@@ -59,6 +59,7 @@ def test_what_two_models_differ_by_is_told():
         "documents": 12,
         "models": [{"model": name, "bits_per_byte": figure} for name in ("python/2", "base")],
         "difference": {"value": -0.5, "low": -0.625, "high": -0.375},
+        "questions": None,
     }
     assert held_out_lines(document) == [
         "held-out text of python/2: 12 documents",
@@ -69,3 +70,46 @@ def test_what_two_models_differ_by_is_told():
     ]
     alone = document | {"difference": None, "models": document["models"][:1]}
     assert len(held_out_lines(alone)) == 3
+
+
+QUESTIONS = [
+    {"question": "Who?", "answer": "Ada"},
+    {"question": "Which?", "choices": ["the bread", "stone"], "answer": 0, "topic": "bread"},
+]
+
+
+@pytest.fixture
+def own_questions(daemon, tmp_path: Path) -> Path:
+    """Let the daemon know the questions of the cycle."""
+    file = tmp_path / "questions.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in QUESTIONS))
+    daemon.documents["questions"] = {"questions": {"domain": "python", "file": str(file)}}
+    return file
+
+
+@pytest.mark.timeout(120)
+def test_the_domains_own_questions_are_a_second_table(
+    warm_workers, judged, known, own_questions, ctl, monkeypatch
+):
+    ran = ctl("model", "eval", "python/2", "--beside", "base", "-o", "json")
+    assert (ran.exit_code, ran.err) == (0, "")
+    found = json.loads(ran.out)["eval"]
+    assert (found["kind"], found["questions"]["kind"]) == ("held-out", "own")
+    first, second = found["questions"]["models"]
+    assert (first["questions"], second["model"]) == (2, "base")
+    monkeypatch.setattr("jupiterd.ctl.model.own_questions.written_by", None)
+    alone = ctl("model", "eval", "python/2", "--tasks", "own", "--beside", "base")
+    assert (alone.exit_code, alone.err) == (0, ""), "nothing is answered twice"
+    title, heads, *_ = alone.out.splitlines()
+    assert title == "questions of python"
+    assert heads.split() == ["questions", "of", "python/2", "base"]
+    again = json.loads(ctl("model", "eval", "python/2", "--tasks", "own", "-o", "json").out)
+    assert again["eval"]["models"] == [first]
+    own_questions.write_text(json.dumps(QUESTIONS[0]) + "\n")
+    assert ctl("model", "eval", "python/2", "--tasks", "own").exit_code != 0, "others are asked"
+
+
+def test_where_no_cycle_has_questions_that_is_told(warm_workers, known, judged, ctl):
+    ran = ctl("model", "eval", "python/2", "--tasks", "own")
+    assert ran.exit_code == 6
+    assert "no cycle has questions of its own" in ran.err

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cycle.base.work_item import Phase, WorkResult
+from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.domain.domain import Domain, parse_domain
 from jupiterd.cycle.phases.steps import RunItems, TrainRound
 from jupiterd.cycle.phases.table import next_step
@@ -91,3 +91,30 @@ def test_what_is_united_is_judged_by_quality_where_the_domain_says_so(domain: Do
     step, _ = next_step(view(completed), parse_domain(text, "tiny.yaml"), SHAPE)
     assert isinstance(step, RunItems)
     assert step.items[0].params["quality"] == {"like": ["data"], "keep_share": 0.5}
+
+
+def items_of_a_round(domain: Domain, questions: str) -> dict[str, WorkItem]:
+    """Return the items of a round up to its evaluation."""
+    completed: dict[str, WorkResult] = {}
+    found: dict[str, WorkItem] = {}
+    while True:
+        now = view(completed, candidate=artifact("candidate"), questions=questions)
+        step, _ = next_step(now, domain, SHAPE)
+        if not isinstance(step, RunItems):
+            return found
+        found |= {item.id: item for item in step.items}
+        finish(step, completed)
+
+
+def test_a_domains_own_questions_go_to_uniting_and_their_files_name_to_no_item(
+    domain: Domain,
+) -> None:
+    asks = parse_domain(f"{DOMAIN}evaluation: {{questions: own.jsonl}}\n", "tiny.yaml")
+    plain = items_of_a_round(domain, "")
+    found = items_of_a_round(asks, artifact("questions"))
+    uniting = found["r1/filter/0"]
+    assert uniting.inputs["questions"] == artifact("questions")
+    assert {name: item.params for name, item in found.items()} == {
+        name: item.params for name, item in plain.items()
+    }
+    assert all("questions" not in item.inputs for item in plain.values())

@@ -433,3 +433,20 @@ def test_cycles_without_a_chat_model_have_no_questions_and_answers(
     monkeypatch.setitem(DOMAIN, "training", {"loss_on": "all"})
     with pytest.raises(UsageError, match="--loss-on is said of questions and answers"):
         begun_with(monkeypatch, **BASE)
+
+
+def test_the_domains_own_questions_are_in_the_record_and_no_item_of_work_names_their_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asks = str(DOMAIN["domain_yaml"]).replace("evaluation:", "evaluation:\n  questions: own.jsonl")
+    monkeypatch.setitem(DOMAIN, "domain_yaml", asks)
+    monkeypatch.setitem(DOMAIN, "questions", "e" * 64)
+    started = begun_with(monkeypatch, **BASE)
+    assert started.settings["questions"] == "e" * 64
+    state = CycleState()
+    state.apply(started, (1, A, "u", 1))
+    leading = knowing(state, started.cycle)
+    assert CycleDriver(leading, started.cycle)._view().questions == "e" * 64
+    state.apply(replace(packed(1), cycle=started.cycle), (1, A, "u", 2))
+    training_of(leading.term.state, started.cycle, 1)  # a round's settings hold no questions
+    assert "questions" not in parse_domain(asks, "d.yaml").evaluation.limits()

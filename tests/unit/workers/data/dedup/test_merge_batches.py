@@ -5,6 +5,7 @@ import pytest
 
 from jupiterd.cycle.data.lineage import text_hash
 from jupiterd.cycle.data.purge import Purge
+from jupiterd.cycle.questions.question_file import DomainQuestion
 from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.clean_batch import TextRules, clean
@@ -34,7 +35,7 @@ def near(number):
     return long_function(number).replace(f"step_{number}_7 = first", f"step_{number}_7 = third")
 
 
-def do(tmp_path, batches, holdout=(), purged=()):
+def do(tmp_path, batches, holdout=(), purged=(), questions=()):
     """Clean the batches, unite them, and return the counts of uniting."""
     folders = []
     for number, samples in enumerate(batches):
@@ -43,7 +44,7 @@ def do(tmp_path, batches, holdout=(), purged=()):
         folders.append(folder)
     held_out = write(tmp_path / "holdout", [real(text) for text in holdout])
     clean_ones, dropped = [x / "clean" for x in folders], [x / "dropped" for x in folders]
-    found = RoundBatches(clean_ones, dropped, [held_out], Purge(purged))
+    found = RoundBatches(clean_ones, dropped, [held_out], Purge(purged), questions)
     return unite(found, tmp_path / "out", "code:python")
 
 
@@ -104,6 +105,16 @@ def test_a_planted_held_out_text_never_comes_through_whoever_wrote_it(tmp_path):
     counts = do(tmp_path, batches, holdout=[secret])
     assert texts(tmp_path) == {function(1), function(2)}
     assert counts["dropped.in-holdout"] == 3
+    assert counts["dropped.duplicate"] == 1
+
+
+def test_a_text_with_a_question_of_the_domain_s_own_and_its_answer_never_comes_through(tmp_path):
+    asked = DomainQuestion("What does the function return for a list of no orders?", ("zero",))
+    leaking = f"{long_function(7)}# {asked.question} It is zero.\n"
+    batches = [[real(function(1)), real(leaking)], [synthetic(leaking)]]
+    counts = do(tmp_path, batches, questions=[asked])
+    assert texts(tmp_path) == {function(1)}
+    assert counts["dropped.in-holdout"] == 1
     assert counts["dropped.duplicate"] == 1
 
 

@@ -6,7 +6,7 @@ Owns the form of a domain file and its checks. Doesn't know where the file lies:
 
 import json
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 from pydantic_core.core_schema import ValidationInfo
@@ -210,7 +210,7 @@ class Evaluation(StrictModel):
     starts, leaves text that has one word for word out of training, and decides nothing by them.
     Empty: there are none."""
 
-    def limits(self) -> dict[str, int]:
+    def limits(self) -> dict[str, Any]:
         """Return what of each document is scored, as work items say it; nothing else goes there."""
         return self.model_dump(mode="json", exclude={"questions"})
 

@@ -77,7 +77,7 @@ def recorded_questions(domain: "Domain", command: DescribedCycle) -> dict[str, S
 async def check_questions(reach: ArtifactReach, started: CycleStarted) -> None:
     """Raise NotFoundError where nobody in reach has the questions that a cycle is to ask."""
     asked = questions_of(started.settings)
-    if asked and not await reach.is_in_reach(ArtifactId(asked)):
+    if asked and not await reach.is_in_reach(asked):
         raise NotFoundError(
             f"no node in reach holds the questions {short(asked)}",
             "start the cycle again: its domain's file is read again",

@@ -73,7 +73,7 @@ class Reach(ArtifactReach):
     def __init__(self, known: str) -> None:
         self.known = known
 
-    async def is_in_reach(self, artifact: ArtifactId) -> bool:
+    async def is_in_reach(self, artifact: str) -> bool:
         return artifact == self.known
 
 
@@ -88,10 +88,11 @@ async def test_a_cycle_begins_only_where_its_questions_can_be_had() -> None:
 @pytest.mark.net
 async def test_any_node_tells_where_the_questions_of_a_models_cycle_lie(tmp_path: Path) -> None:
     _, brought = await stored(tmp_path / "made")
+    stored_as = ArtifactId(brought.questions or "")
     made = tmp_path / "made" / "file"
     made.mkdir()
     (made / QUESTIONS_FILE).write_text(TEXT)
-    settings: dict[str, Any] = {QUESTIONS: brought.questions, "start_from": BASE}
+    settings: dict[str, Any] = {QUESTIONS: stored_as, "start_from": BASE}
     later = replace(started(), cycle=CycleId("e" * 16), started_at="2026-02-01T00:00:00Z")
     trained = CheckpointCommitted(CYCLE, 1, "", MODEL, 1, 100, 1000, 400, 3.5, True)
     own = replace(trained, cycle=later.cycle, artifact=ArtifactId("33dd33aa" * 8))
@@ -101,11 +102,11 @@ async def test_any_node_tells_where_the_questions_of_a_models_cycle_lie(tmp_path
         state, cache = one.replica.state, one.artifact_cache
         with pytest.raises(NotFoundError, match="nobody in reach has the questions of python"):
             await questions_document(state, cache, MODEL)
-        assert cache.store.ingest(made) == brought.questions
+        assert cache.store.ingest(made) == stored_as
         for wanted in (MODEL, BASE, f"{CYCLE}/1", ""):
             told = (await questions_document(state, cache, wanted))["questions"]
             assert (told["domain"], told["cycle"]) == ("python", CYCLE), wanted
-            assert Path(told["file"]) == cache.store.path(brought.questions) / QUESTIONS_FILE
+            assert Path(told["file"]) == cache.store.path(stored_as) / QUESTIONS_FILE
         none = await questions_document(state, cache, own.artifact)
         assert none["questions"] is None, "that cycle has none"
         with pytest.raises(NotFoundError, match="there is no model"):

@@ -12,6 +12,7 @@ from jupiterd.cycle.questions.question_file import DomainQuestion
 from jupiterd.formats import plain, table
 
 ALL = "all"
+EVERY_ANSWER = "-o json has every answer, and whether it is nothing but a right one"
 NO_DIFFERENCE = "which shows no difference"
 
 
@@ -36,6 +37,7 @@ def _model(model: GradedModel, questions: Sequence[DomainQuestion]) -> dict[str,
         "model": model.name,
         "id": model.artifact or None,
         **_share(accuracy(right)),
+        "exact": sum(each.is_exact for each in model.grades),
         "topics": {topic: _share(found) for topic, found in topics.items()},
     }
 
@@ -70,6 +72,7 @@ def _answer(place: int, question: DomainQuestion, models: Sequence[GradedModel])
         "given": [_given(question, each.grades[place].written, each.grades[place].picked)
                   for each in models],
         "is_right": [each.grades[place].is_right for each in models],
+        "is_exact": [each.grades[place].is_exact for each in models],
     }  # fmt: skip
 
 
@@ -89,7 +92,7 @@ def eval_lines(document: Mapping[str, Any]) -> list[str]:
         for topic in models[0]["topics"]
     ]  # fmt: skip
     rows.append([ALL, document["questions"], *map(_cell, models)])
-    return [*table(heads, rows), *_difference_lines(document)]
+    return [*table(heads, rows), *_difference_lines(document), EVERY_ANSWER]
 
 
 def _cell(found: Mapping[str, Any]) -> str:

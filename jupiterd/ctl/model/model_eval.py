@@ -51,8 +51,8 @@ def eval_model(
 
     MODEL is DOMAIN/ROUND or RUN/ROUND, a training run's name, promoted, base (what its cycle began
     with; beside MODEL, what that one's training began with), the beginning of an id, or a folder of
-    this machine. It answers on this machine, which
-    fetches what it lacks. Nothing is recorded, and no verdict depends on it.
+    this machine. It answers on this machine, which fetches what it lacks. Nothing is recorded, and
+    no verdict depends on it.
 
     Without --tasks it is scored on the text by which the gate judged its round, or that of the
     model beside it, or else the newest one: bits per byte, as verdicts have them. It is also asked
@@ -60,9 +60,9 @@ def eval_model(
     these alone.
 
     FILE has your own questions, one a line: {"question": "Who wrote it?", "answer": "Ada"}, which
-    is compared with what the model writes, or {"question": "Who wrote it?", "choices": ["Ada",
-    "Bob"], "answer": 0}, of which the likeliest choice counts. An answer may be a list of answers
-    that are all right, and "topic" makes a row of the table.
+    is looked for in the first line that the model writes, or {"question": "Who wrote it?",
+    "choices": ["Ada", "Bob"], "answer": 0}, of which the likeliest choice counts. An answer may be
+    a list of answers that are all right, and "topic" makes a row of the table.
 
     NAMES are tasks of lm-evaluation-harness, with commas between them; FOLDER has such tasks as
     YAML files. A folder may hold Python, which runs. What was computed here before isn't again.

@@ -24,6 +24,8 @@ class Grade:
     """Where any text may be the answer."""
     picked: int | None = None
     """Place of the likeliest choice; None: there are no choices, or none is the likeliest alone."""
+    is_exact: bool = False
+    """What was written is a right answer alone; of choices: the right one is the likeliest."""
 
 
 def grade_lines(grades: Iterable[Grade]) -> str:
@@ -39,13 +41,15 @@ def read_grades(text: str) -> list[Grade]:
     """
     try:
         return [_grade(json.loads(line)) for line in text.splitlines()]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CorruptArtifactError(f"a line of {GRADES_FILE} is no grade") from error
 
 
 def _grade(plain: Any) -> Grade:  # noqa: ANN401 - JSON
-    found = Grade(plain["is_right"], plain["written"], plain["picked"])
+    found = Grade(
+        plain["is_right"], plain["written"], plain["picked"], plain.get("is_exact", False)
+    )
     types = (found.is_right, bool), (found.written, str), (found.picked, int | None)
-    if not all(isinstance(value, kind) for value, kind in types):
+    if not all(isinstance(value, kind) for value, kind in (*types, (found.is_exact, bool))):
         raise TypeError("a field has another type")
     return found

@@ -1,7 +1,7 @@
 """The task `grade_questions`: have a model answer people's own questions, and grade the answers.
 
 Owns how a question is put. A model that is talked to is asked by its own template and told to be
-brief, for exact match takes nothing else; any other goes on behind `Answer:`. Of choices each is
+brief, as only its first line is compared; any other goes on behind `Answer:`. Of choices each is
 scored behind the question, and the likeliest for its length counts. Doesn't know the rules of
 grading (`cycle.questions.grading`).
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jupiterd.cycle.questions.grades import GRADES_FILE, MAX_WRITTEN_CHARS, Grade, grade_lines
-from jupiterd.cycle.questions.grading import matches, picked
+from jupiterd.cycle.questions.grading import is_exact, matches, picked
 from jupiterd.cycle.questions.question_file import DomainQuestion, read_questions
 from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.protocol.frames import TaskFinished
@@ -90,7 +90,11 @@ def _written(
     found: dict[int, Grade] = {}
     for number, answer in engine.write(requests, GREEDY):
         text = answer.text
-        found[number] = Grade(matches(questions[number], text), text[:MAX_WRITTEN_CHARS])
+        found[number] = Grade(
+            matches(questions[number], text),
+            text[:MAX_WRITTEN_CHARS],
+            is_exact=is_exact(questions[number], text),
+        )
         told(len(found))
     return [found[number] for number in range(len(questions))]
 
@@ -110,7 +114,7 @@ def _chosen(
         for each, (start, end) in zip(questions, pairwise(ends), strict=True)
     )
     return [
-        Grade(place == each.right_choice, picked=place)
+        Grade(place == each.right_choice, picked=place, is_exact=place == each.right_choice)
         for each, place in zip(questions, places, strict=True)
     ]
 

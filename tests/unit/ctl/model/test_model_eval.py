@@ -27,20 +27,22 @@ def test_a_model_alone_has_a_row_for_each_topic_and_one_for_all():
         "bread?[2J  1   100.0 % right (95 %: 20.7 to 100.0)",
         "numbers    30  100.0 % right (95 %: 88.6 to 100.0)",
         "all        31  100.0 % right (95 %: 89.0 to 100.0)",
+        "-o json has every answer, and whether it is nothing but a right one",
     ]
 
 
 def test_two_models_differ_where_the_questions_show_it():
-    better = eval_lines(eval_document("f", ASKED, [GOOD, POOR]))[-1]
+    better = eval_lines(eval_document("f", ASKED, [GOOD, POOR]))[-2]
     assert better == "python/2 beside ./mine?: +96.8 points (95 %: +78.0 to +100.0), better"
-    assert eval_lines(eval_document("f", ASKED, [POOR, GOOD]))[-1].endswith(", worse")
-    assert eval_lines(eval_document("f", ASKED, [GOOD, GOOD]))[-1].endswith(NO_DIFFERENCE)
+    assert eval_lines(eval_document("f", ASKED, [POOR, GOOD]))[-2].endswith(", worse")
+    assert eval_lines(eval_document("f", ASKED, [GOOD, GOOD]))[-2].endswith(NO_DIFFERENCE)
 
 
 def test_each_answer_is_in_the_document():
     answers = eval_document("f", ASKED, [GOOD, POOR])["answers"]
     assert answers[0] == {
         "question": "What is 0?", "right": ["0"], "given": ["1", "no"], "is_right": [True, False],
+        "is_exact": [False, False],
     }  # fmt: skip
     assert answers[-1]["given"] == ["rye", "rye"]
     none = GradedModel("m", "", (*[Grade(False)] * 31,))

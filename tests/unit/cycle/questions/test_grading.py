@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cycle.questions.grading import chooses_rightly, matches, normalised, picked
+from jupiterd.cycle.questions.grading import chooses_rightly, is_exact, matches, normalised, picked
 from jupiterd.cycle.questions.question_file import DomainQuestion
 
 
@@ -23,9 +23,45 @@ def test_case_marks_and_what_follows_do_not_count(written: str):
     assert matches(asked("Ada Lovelace", "Lovelace"), written)
 
 
-@pytest.mark.parametrize("written", ["", "\n", "Ada", "Ada Lovelace wrote it", "Not Ada Lovelace"])
-def test_more_or_less_than_the_answer_is_wrong(written: str):
+@pytest.mark.parametrize(
+    "written",
+    [
+        "The answer is Ada Lovelace.", "It was **Ada Lovelace**, in 1843.", "`Ada Lovelace`",
+        "That is the Ada Lovelace", "\n\nAda Lovelace (1815-1852)",
+    ],
+)  # fmt: skip
+def test_a_whole_sentence_with_the_answer_in_it_is_right_and_not_exact(written: str):
+    question = asked("Ada Lovelace")
+    assert matches(question, written)
+    assert is_exact(question, written) is (written == "`Ada Lovelace`")
+
+
+def test_paris_is_right_however_it_is_said():
+    question = asked("Paris")
+    for written in ("Paris.", "paris", "The answer is Paris", "The answer is: Paris!"):
+        assert matches(question, written), written
+    assert is_exact(question, "Paris.")
+    assert not is_exact(question, "The answer is Paris")
+
+
+@pytest.mark.parametrize("written", ["", "\n", "Ada", "Lovelace, Ada", "Someone\nAda Lovelace"])
+def test_less_than_the_answer_or_a_later_line_is_wrong(written: str):
     assert not matches(asked("Ada Lovelace"), written)
+    assert not is_exact(asked("Ada Lovelace"), written)
+
+
+@pytest.mark.parametrize(
+    ("answer", "written", "is_right"),
+    [
+        ("5", "15", False), ("5", "It is 5.", True), ("5", "1.5", False), ("rat", "karat", False),
+        ("the", "The", True), ("a cat", "the cat", True), ("巴黎", "答案是巴黎。", True),
+        ("巴黎", "答案是伦敦。", False),
+    ],
+)  # fmt: skip
+def test_an_answer_is_found_as_whole_words_where_a_script_has_spaces(
+    answer: str, written: str, is_right: bool
+):
+    assert matches(asked(answer), written) is is_right
 
 
 @pytest.mark.parametrize(

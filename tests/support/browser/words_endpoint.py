@@ -49,6 +49,8 @@ class WordsEndpoint:
     """The error that ends an answer which has begun."""
     is_cut: bool = False
     """The connection is cut in place of the piece that was held."""
+    is_gone: bool = False
+    """Nobody answers any more, once the connection was cut."""
     thoughts: list[str] = field(default_factory=list[str])
     """What a model that reasons writes before its answer, in its pieces."""
     waits_for: str = ""
@@ -58,6 +60,12 @@ class WordsEndpoint:
     """How long each piece takes."""
     asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     url: str = ""
+
+    async def health(self, request: web.Request) -> web.Response:
+        """Say that somebody is there, or cut the connection."""
+        if self.is_gone and request.transport is not None:
+            request.transport.abort()
+        return web.json_response({"status": "ok"})
 
     async def listed(self, request: web.Request) -> web.Response:
         """List the models."""
@@ -145,6 +153,7 @@ async def serving(endpoint: WordsEndpoint) -> AsyncGenerator[WordsEndpoint]:
     app = web.Application()
     app.add_routes(
         [
+            web.get("/health", endpoint.health),
             web.get("/v1/models", endpoint.listed),
             web.get("/v1/models/{name:.+}", endpoint.shown),
             web.post("/v1/chat/completions", endpoint.answered),

@@ -105,7 +105,16 @@ class ServedApi:
                     is_over = is_over or (isinstance(told, Chunk) and bool(told.finish))
                     yield told
         if not is_over:  # some engines end without a mark, after they said why
+            self._check_is_there()
             raise EngineLostError("the answer broke off")
+
+    def _check_is_there(self) -> None:
+        """Raise DaemonUnreachableError where the daemon itself ended in the midst of an answer."""
+        try:
+            check_listens(self._state_dir)
+        except DaemonUnreachableError as error:
+            told = f"the answer broke off, and {error.message}"
+            raise DaemonUnreachableError(told, error.hint) from error
 
     @contextlib.contextmanager
     def _translated(self) -> Generator[None]:
@@ -115,6 +124,7 @@ class ServedApi:
             check_listens(self._state_dir)
             raise _not_serving() from error
         except httpx.HTTPError as error:
+            self._check_is_there()
             raise EngineLostError(f"the daemon broke off: {error}") from error
 
 

@@ -29,7 +29,8 @@ STOP_GRACE_S: Final = 1.0
 """Time between SIGTERM and SIGKILL, in s: an engine has nothing to save."""
 
 _CHUNK_BYTES = 1 << 16
-_LAST_WORDS_S = 0.3
+_LAST_WORDS_S = 2.0
+"""For output that is still to be read; a process that has ended wrote all of it already."""
 _MOST_CHARACTERS = 400
 _LLAMA_REASON = re.compile(r"error loading model: (.+)")
 _SIGNALLED = 128

@@ -77,9 +77,18 @@ function errorIn(said) {
   return { message: hint && message.endsWith(end) ? message.slice(0, -end.length) : message, hint, code: error.code };
 }
 
-function brokenOff() {
+/** Return the error of an answer without an end: whether anybody is left to ask is looked at. */
+async function brokenOff() {
+  const isThere = await sent("health", {}).then(() => true, () => false);
+  if (isThere) {
+    return new EndpointError({
+      message: "The answer broke off.", code: "cut",
+      hint: "Ask again: the endpoint is there, and its engine begins anew where it was lost.",
+    });
+  }
   return new EndpointError({
-    message: "The answer broke off.", hint: "Ask again: another engine answers.", code: "cut",
+    message: "The answer broke off: the endpoint is gone.", code: "unreachable",
+    hint: "Start jupiterd on its machine again, and jupiterctl model serve where that opened the endpoint; then ask again.",
   });
 }
 
@@ -101,7 +110,7 @@ export async function* answer(body, isChat, signal) {
     if (comment) yield { waits: comment };
     if (data) yield* pieces(JSON.parse(data));
   }
-  throw brokenOff();
+  throw await brokenOff();
 }
 
 function* pieces(said) {
@@ -135,8 +144,8 @@ async function* events(body) {
   }
 }
 
-function cut(error) {
-  throw error.name === "AbortError" ? error : brokenOff();
+async function cut(error) {
+  throw error.name === "AbortError" ? error : await brokenOff();
 }
 
 function linesOf(event, mark) {

@@ -335,15 +335,22 @@ async def test_an_answer_that_breaks_off_keeps_what_was_written(tab, endpoint):
     assert await tab.text(".trouble") == "the engine died\nask again"
 
 
-async def test_a_connection_that_is_cut_is_told_as_an_answer_that_broke_off(tab, endpoint):
-    endpoint.is_cut, endpoint.held_before = True, 2
+@pytest.mark.parametrize("is_gone", [False, True])
+async def test_a_connection_that_is_cut_is_told_with_whether_anybody_is_left(
+    tab, endpoint, is_gone
+):
+    endpoint.is_cut, endpoint.held_before, endpoint.is_gone = True, 2, is_gone
     await opened(tab, endpoint)
     await said(tab, "Hello?")
     await tab.until("document.querySelector('.said')?.innerText === 'Hello there'")
     endpoint.go.set()
     await tab.until(ENDED)
     assert await tab.text(ANSWER) == "Hello there"
-    assert (await tab.text(".trouble")).startswith("The answer broke off.")
+    told = await tab.text(".trouble")
+    assert told.startswith("The answer broke off")
+    assert ("the endpoint is gone" in told) == is_gone
+    assert ("Start jupiterd" in told) == is_gone
+    assert "another engine" not in told
 
 
 async def test_what_a_model_thinks_counts_and_isnt_its_answer(tab, endpoint):

@@ -91,6 +91,25 @@ async def test_errors_are_ours(state_dir: Path, said: str, error: type[JupiterEr
         assert caught.value.hint
 
 
+async def test_a_daemon_that_dies_in_the_midst_of_an_answer_is_told_with_how_to_start_it(
+    state_dir: Path,
+):
+    """Its process is gone: the connection breaks, and nobody listens in its folder."""
+
+    async def half_an_answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+        writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n")
+        writer.write(b'16\r\ndata: {"choices": []}\n\n\r\n')
+        await writer.drain()
+        writer.transport.abort()
+
+    server = await asyncio.start_unix_server(half_an_answer, state_dir / "serve.sock")
+    async with server, ServedApi(state_dir) as api:
+        with pytest.raises(DaemonUnreachableError, match="the answer broke off, and no") as caught:
+            await text_of(api, *asked("one two"))
+        assert "start it with" in caught.value.hint
+
+
 async def test_no_daemon_is_told_at_once(state_dir: Path):
     async with ServedApi(state_dir) as api:
         with pytest.raises(DaemonUnreachableError):

@@ -17,6 +17,7 @@ from jupiterd.protocol.serving_errors import BusyError as BusyError
 from jupiterd.protocol.serving_errors import EngineLostError as EngineLostError
 from jupiterd.protocol.serving_errors import ModelNotServedError as ModelNotServedError
 from jupiterd.protocol.serving_errors import PromptTooLongError as PromptTooLongError
+from jupiterd.protocol.serving_errors import UnsupportedFieldError as UnsupportedFieldError
 
 
 class Bug(Exception):  # noqa: N818 - not an error of the user's

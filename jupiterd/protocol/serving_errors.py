@@ -42,6 +42,16 @@ class PromptTooLongError(JupiterError):
     default_hint = "shorten the prompt, or ask for fewer tokens (max_tokens)"
 
 
+class UnsupportedFieldError(JupiterError):
+    """The engine of a model can't do what a field of the request asks for: its name comes first."""
+
+    code = "unsupported-field"
+    is_permanent = True
+    exit_code = ExitCode.USAGE
+    grpc_status = "INVALID_ARGUMENT"
+    default_hint = "leave the field out"
+
+
 class EngineLostError(JupiterError):
     """The engine that wrote an answer died, or the machine on which it runs."""
 

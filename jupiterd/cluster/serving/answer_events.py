@@ -2,9 +2,9 @@
 
 Owns what is changed: `model` is the name that was asked for, and how many tokens there were comes
 in an event of its own, if that was asked for; how likely tokens were has the form of completions
-there. What the engine wrote stays as it is. Where an engine counts no tokens that event says null:
-nothing is made up. Doesn't know sockets, nor engines by
-their names.
+there, and so have the kind of an answer and its id. What the engine wrote stays as it is. Where an
+engine counts no tokens that event says null: nothing is made up. Doesn't know sockets, nor engines
+by their names.
 """
 
 import json
@@ -12,20 +12,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from jupiterd.cluster.serving.several_answers import placed, summed_usage
 from jupiterd.cluster.serving.token_logprobs import of_completion
 
 DONE: Final = b"data: [DONE]\n\n"
 _EVENT_END: Final = b"\n\n"
 _DATA: Final = b"data:"
 _DONE_DATA: Final = b"[DONE]"
+_ID_OF_CHAT: Final = "chatcmpl-"
+_ID_OF_COMPLETION: Final = "cmpl-"
 
 
-def whole_answer(body: bytes, model: str) -> tuple[bytes, Mapping[str, Any]]:
+def whole_answer(
+    body: bytes, model: str, *, is_chat: bool = True
+) -> tuple[bytes, Mapping[str, Any]]:
     """Return an answer that isn't streamed, of a model of that name, and its count of tokens."""
     said = _decoded(body)
     if said is None:
         return body, {}
     said["model"] = model
+    _with_kind(said, "chat.completion", is_chat=is_chat)
     _with_logprobs(said, 0)
     return json.dumps(said).encode(), _usage_of(said) or {}
 
@@ -41,6 +47,15 @@ class EventStream:
     """What the engine said of tokens; empty: nothing yet."""
     is_done: bool = False
     """The engine has ended it in order."""
+    is_chat: bool = True
+    place: int = 0
+    """Of the prompt that is answered, among several of one request."""
+    is_last: bool = True
+    """No other answer follows in the same stream."""
+    before: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the answers before it cost."""
+    answer_id: str = ""
+    """Of the answers before it in the same stream, and of its own; empty: the engine's."""
     _written: int = 0
     """Characters of a completion so far."""
     _rest: bytes = b""
@@ -77,6 +92,11 @@ class EventStream:
             self.usage = usage
         said.pop("usage", None)
         said["model"] = self.model
+        _with_kind(said, "chat.completion.chunk", is_chat=self.is_chat)
+        self.answer_id = self.answer_id or str(said.get("id") or "")
+        if self.place:
+            said["id"] = self.answer_id
+            said["choices"] = [placed(each, self.place) for each in said.get("choices") or ()]
         self._written += _with_logprobs(said, self._written)
         self._last = said
         if said.get("choices") or "error" in said:
@@ -84,9 +104,22 @@ class EventStream:
 
     def _ended(self) -> Iterator[bytes]:
         self.is_done = True
+        if not self.is_last:
+            return
         if self.wants_usage:
-            yield _line({**self._last, "choices": [], "usage": self.usage or None})
+            usage = summed_usage((self.before, self.usage)) if self.before else self.usage
+            yield _line({**self._last, "choices": [], "usage": usage or None})
         yield DONE
+
+
+def _with_kind(said: dict[str, Any], of_chat: str, *, is_chat: bool) -> None:
+    """Give an answer the kind and the id that clients know: llama.cpp's and mlx-lm's are mixed."""
+    if "choices" not in said:
+        return
+    said["object"] = of_chat if is_chat else "text_completion"
+    known = said.get("id")
+    if not is_chat and isinstance(known, str) and known.startswith(_ID_OF_CHAT):
+        said["id"] = _ID_OF_COMPLETION + known.removeprefix(_ID_OF_CHAT)
 
 
 def _with_logprobs(said: Mapping[str, Any], offset: int) -> int:

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from jupiterd.cluster.serving.answer_request import AnswerRequest
-from jupiterd.cluster.serving.engine_choice import MLX, TRANSFORMERS, VLLM
-from jupiterd.errors import PromptTooLongError, UsageError
+from jupiterd.cluster.serving.engine_choice import MLX, TRANSFORMERS
+from jupiterd.cluster.serving.engine_fields import heeded_fields, wants_logprobs
+from jupiterd.errors import PromptTooLongError
 
 COMPLETION_TOKENS: Final = 16
 """Of a completion whose request names no number, as OpenAI has it."""
@@ -17,7 +18,6 @@ COMPLETION_TOKENS: Final = 16
 TEMPLATE_BYTES: Final = 512
 """That a chat template may add to a conversation, such as a system message of its own."""
 _TURN_BYTES = 64
-_ECHOING = frozenset({VLLM})
 
 
 def path_of(request: AnswerRequest) -> str:
@@ -31,7 +31,7 @@ def is_gathered(engine: str, request: AnswerRequest) -> bool:
     mlx-lm's and transformers' servers notice that a client has gone only while they stream to it.
     What they tell in no stream, such as logprobs, can't be asked for so.
     """
-    is_whole_alone = _wants_logprobs(request) or _number(request, "n", "best_of") > 1
+    is_whole_alone = wants_logprobs(request.body) or _number(request, "n", "best_of") > 1
     return engine in {MLX, TRANSFORMERS} and not request.is_streamed and not is_whole_alone
 
 
@@ -41,18 +41,14 @@ def body_for(
     """Return the body that an engine is sent.
 
     Raises:
-        UsageError: the engine can't do what is asked for, and would say nothing of it.
+        UnsupportedFieldError: the engine can't do what is asked for, and would say nothing of it.
     """
-    if request.body.get("echo") and engine not in _ECHOING:
-        raise UsageError(f"{engine} can't repeat the prompt (echo)", "leave echo out")
-    body = {**request.body, "model": model_field}
+    body = {**heeded_fields(engine, request), "model": model_field}
     body["max_tokens"] = min(_most_tokens(request, context_tokens), context_tokens)
     body.pop("max_completion_tokens", None)
     body["stream"] = request.is_streamed or is_gathered(engine, request)
     if body["stream"]:
         body["stream_options"] = {"include_usage": True}
-    if engine == MLX and not request.is_chat and _wants_logprobs(request):
-        body |= {"logprobs": True, "top_logprobs": min(10, _number(request, "logprobs"))}
     return body
 
 
@@ -98,11 +94,6 @@ def _size(value: object) -> int:
     if isinstance(value, list | tuple):
         return sum(map(_size, value))
     return 0 if value is None else 8
-
-
-def _wants_logprobs(request: AnswerRequest) -> bool:
-    asked = request.body.get("logprobs")
-    return asked is not None and asked is not False
 
 
 def _number(request: AnswerRequest, *names: str) -> int:

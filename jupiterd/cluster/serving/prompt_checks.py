@@ -12,24 +12,30 @@ from jupiterd.cluster.serving.request_error import refused
 
 ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
 MAX_MESSAGES: Final = 10_000
+MAX_PROMPTS: Final = 64
+"""Of one request for completions."""
 LARGEST_TOKEN: Final = 2**31 - 1
 
 
-def prompt_of(value: object) -> str | list[int]:
-    """Return a completion's prompt: its text, or the ids of its tokens.
+def prompts_of(value: object) -> list[str] | list[list[int]] | list[str | list[int]]:
+    """Return a completion's prompts, each its text or the ids of its tokens.
 
-    A list of one prompt is that prompt.
+    A list of numbers is one prompt; any other list has a prompt in each place.
     """
     prompts = cast("list[object]", value) if isinstance(value, list) else [value]
-    if prompts and not all(map(_is_token, prompts)):
-        if len(prompts) > 1 and all(isinstance(each, str | list) for each in prompts):
-            raise refused("prompt: each request has one; send several requests instead", "prompt")
-        value = prompts[0] if len(prompts) == 1 else None
+    if not prompts or all(map(_is_token, prompts)):
+        return [_prompt_of(value)]
+    if len(prompts) > MAX_PROMPTS:
+        raise refused(f"prompt may have at most {MAX_PROMPTS} texts, not {len(prompts)}", "prompt")
+    return [_prompt_of(each) for each in prompts]
+
+
+def _prompt_of(value: object) -> str | list[int]:
     if isinstance(value, str):
         return value
     tokens = cast("list[object]", value) if isinstance(value, list) else []
     if not tokens or not all(map(_is_token, tokens)):
-        raise refused("prompt must be text, or a list of ids of tokens", "prompt")
+        raise refused("prompt must be text, or a list of ids of tokens, or of such", "prompt")
     return cast("list[int]", tokens)
 
 

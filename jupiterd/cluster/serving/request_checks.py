@@ -1,8 +1,9 @@
 """From the bytes of a request for text to one that engines can rely on.
 
 Owns that whatever was sent gives either a checked request or an error in OpenAI's form. Unknown
-fields are left out, as clients send many of their own; a field that is null counts as not sent.
-Doesn't know HTTP, nor which models there are.
+fields are left out, as clients send many of their own, but for those that would change the answer
+(`other_fields`); a field that is null counts as not sent. Doesn't know HTTP, nor which models there
+are.
 """
 
 import json
@@ -18,7 +19,8 @@ from jupiterd.cluster.serving.field_checks import (
     is_object,
     shown,
 )
-from jupiterd.cluster.serving.prompt_checks import messages_of, prompt_of
+from jupiterd.cluster.serving.other_fields import check_other_fields
+from jupiterd.cluster.serving.prompt_checks import messages_of, prompts_of
 from jupiterd.cluster.serving.request_error import RequestError, refused
 
 MAX_MODEL_CHARACTERS = 4096
@@ -31,11 +33,17 @@ class CheckedRequest:
 
     model: str
     """As the client wrote it; empty where it named none."""
-    request: AnswerRequest
+    requests: tuple[AnswerRequest, ...]
+    """One for each prompt: a conversation is one."""
     wants_usage: bool
     """A stream's last event is to tell how many tokens there were."""
     user: str
     """Whom the client says it asks for; empty where it doesn't say."""
+
+    @property
+    def request(self) -> AnswerRequest:
+        """Return the first; what isn't of the prompt is the same in all."""
+        return self.requests[0]
 
 
 def checked_request(body: bytes, *, is_chat: bool) -> CheckedRequest:
@@ -47,13 +55,16 @@ def checked_request(body: bytes, *, is_chat: bool) -> CheckedRequest:
     said = _decoded(body)
     model = _model(said.pop("model", ""))
     wants_usage = _wants_usage(said.get("stream_options"), said.get("stream"))
-    fields = {**_fields(said, is_chat=is_chat), **_prompt(said, is_chat=is_chat)}
+    check_other_fields(said, is_chat=is_chat)
+    prompts = _prompts(said, is_chat=is_chat)
+    fields = {**_fields(said, is_chat=is_chat), **prompts[0]}
     _check_together(fields, is_chat=is_chat)
     user, is_streamed = str(fields.pop("user", "")), bool(fields.pop("stream", False))
     fields["stream"] = is_streamed
     if wants_usage:
         fields["stream_options"] = {"include_usage": True}
-    return CheckedRequest(model, AnswerRequest(is_chat, fields, is_streamed), wants_usage, user)
+    requests = (AnswerRequest(is_chat, fields | prompt, is_streamed) for prompt in prompts)
+    return CheckedRequest(model, tuple(requests), wants_usage, user)
 
 
 def _decoded(body: bytes) -> dict[str, Any]:
@@ -106,11 +117,13 @@ def _fields(said: Mapping[str, Any], *, is_chat: bool) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _prompt(said: Mapping[str, Any], *, is_chat: bool) -> dict[str, Any]:
+def _prompts(said: Mapping[str, Any], *, is_chat: bool) -> list[dict[str, Any]]:
+    """Return what differs between the requests that are made of one."""
     name = "messages" if is_chat else "prompt"
     if name not in said:
         raise refused(f"the request has no {name}", name)
-    return {name: messages_of(said[name]) if is_chat else prompt_of(said[name])}
+    found = [messages_of(said[name])] if is_chat else prompts_of(said[name])
+    return [{name: each} for each in found]
 
 
 def _check_together(fields: Mapping[str, Any], *, is_chat: bool) -> None:

@@ -96,11 +96,17 @@ def answer_of(error: JupiterError) -> ErrorAnswer:
         status=status,
         message=f"{error.message}; {error.hint}" if error.hint else error.message,
         kind=INVALID_REQUEST if is_callers else OF_SERVER,
-        param="model" if error.code == "model-not-served" else None,
+        param=_param_of(error),
         code=_OPENAI_CODE.get(error.code, error.code.replace("-", "_")),
         retry_after_s=_retry_after_s(error),
         hint=error.hint,
     )
+
+
+def _param_of(error: JupiterError) -> str | None:
+    if error.code == "unsupported-field":
+        return error.message.partition(":")[0]
+    return "model" if error.code == "model-not-served" else None
 
 
 def of_engine(status: int, body: bytes) -> ErrorAnswer:

@@ -6,16 +6,17 @@ context. Doesn't know where engines run, nor who may ask.
 """
 
 import asyncio
+import json
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 
-from jupiterd.cluster.serving.answer_events import EventStream, whole_answer
+from jupiterd.cluster.serving.answer_events import whole_answer
 from jupiterd.cluster.serving.answer_request import AnswerRequest
 from jupiterd.cluster.serving.request_checks import CheckedRequest, checked_request
 from jupiterd.cluster.serving.request_error import (
@@ -24,9 +25,10 @@ from jupiterd.cluster.serving.request_error import (
     of_engine,
 )
 from jupiterd.cluster.serving.served_model import ServedModel
+from jupiterd.cluster.serving.several_answers import joined_answer, summed_usage
 from jupiterd.daemon.runtime.clock import wall_s
+from jupiterd.daemon.serving.answer_stream import CLIENT_GONE, AnswerStream, Progress, now_s
 from jupiterd.daemon.serving.answering import Answer, AnswersRequests
-from jupiterd.daemon.serving.endpoint_access import HEADERS
 from jupiterd.daemon.serving.request_records import RequestRecord, RequestRecords, tokens_in
 from jupiterd.daemon.serving.served_names import NamesModels
 from jupiterd.daemon.serving.waiting_line import WaitingLine
@@ -34,23 +36,12 @@ from jupiterd.errors import EngineLostError, JupiterError
 
 log = logging.getLogger(__name__)
 
-CLIENT_GONE: Final = 499
-"""What nginx calls it; only told to whoever follows."""
-
-EVENT_STREAM: Final = "text/event-stream"
-_STREAM_HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 MOST_ANSWER_BYTES: Final = 256 << 20
+LARGE_BODY_BYTES: Final = 64 << 10
+"""A body of so many bytes is read in half a millisecond; the largest takes a tenth of a second."""
 
-
-@dataclass
-class _Progress:
-    """How far one request has come."""
-
-    began_s: float
-    model: str = ""
-    status: int = CLIENT_GONE
-    first_s: float | None = None
-    usage: dict[str, object] = field(default_factory=dict[str, object])
+MOST_PROMPTS_AT_ONCE: Final = 8
+"""Of one request, beside those of other clients."""
 
 
 class AnswerHandlers:
@@ -76,7 +67,7 @@ class AnswerHandlers:
 
     async def _told(self, request: web.Request, *, is_chat: bool) -> web.StreamResponse:
         """Answer, and tell whoever follows how it went."""
-        progress = _Progress(_now_s())
+        progress = Progress(now_s())
         try:
             return await self._answered(request, progress, is_chat=is_chat)
         except RequestError as error:
@@ -95,24 +86,75 @@ class AnswerHandlers:
             self._records.note(_record(progress, is_chat=is_chat))
 
     async def _answered(
-        self, request: web.Request, progress: _Progress, *, is_chat: bool
+        self, request: web.Request, progress: Progress, *, is_chat: bool
     ) -> web.StreamResponse:
-        checked = checked_request(await request.read(), is_chat=is_chat)
+        body = await request.read()
+        checked = await _checked(body, is_chat=is_chat)
         progress.model = checked.model
         model = self._names.model(checked.model)
         progress.model = model.name
-        client = f"{request.remote} {checked.user}"
+        asked = _Asked(model, f"{request.remote} {checked.user}", checked, progress)
+        if checked.request.is_streamed:
+            return await self._streamed(asked, AnswerStream(request, progress))
+        found = await self._wholes(asked)
+        whole = found[0][0] if len(found) == 1 else joined(found)
+        progress.first_s = now_s()
+        progress.usage.update(summed_usage(usage for _, usage in found))
+        progress.status = HTTPStatus.OK
+        return web.Response(body=whole, content_type="application/json")
+
+    async def _streamed(self, asked: "_Asked", stream: AnswerStream) -> web.StreamResponse:
+        """Write the answers to all prompts into one stream, one after the other."""
+        requests = asked.checked.requests
+        for place, each in enumerate(requests):
+            try:
+                async with self._answer(asked, each) as answer:
+                    is_last = place == len(requests) - 1
+                    await stream.write(answer, asked.checked, place, is_last=is_last)
+            except (JupiterError, RequestError) as error:
+                if not stream.has_begun:
+                    raise
+                await stream.fail(
+                    error.answer if isinstance(error, RequestError) else answer_of(error)
+                )
+                break
+            except ConnectionError:
+                raise
+            except Exception:  # the response has begun: another one would stand in its midst
+                if not stream.has_begun:
+                    raise
+                log.exception("answer_failed", extra={"model": asked.model.name})
+                fault = EngineLostError("a fault in Jupiter ended the answer")
+                await stream.fail(answer_of(fault))
+                break
+        return await stream.end()
+
+    async def _wholes(self, asked: "_Asked") -> list[tuple[bytes, Mapping[str, Any]]]:
+        """Return the answers to all prompts, in their order, with what each cost."""
+        places = asyncio.Semaphore(MOST_PROMPTS_AT_ONCE)
+
+        async def answered(each: AnswerRequest) -> tuple[bytes, Mapping[str, Any]]:
+            async with places, self._answer(asked, each) as answer:
+                body = await _whole(answer)
+                return whole_answer(body, asked.model.name, is_chat=each.is_chat)
+
+        if len(asked.checked.requests) == 1:
+            return [await answered(asked.checked.request)]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(answered(each)) for each in asked.checked.requests]
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None  # the others were cancelled for its sake
+        return [task.result() for task in tasks]
+
+    @asynccontextmanager
+    async def _answer(self, asked: "_Asked", request: AnswerRequest) -> AsyncGenerator[Answer]:
+        """Give the answer to one prompt, once it is its turn."""
         async with (
-            self._line.turn(model.name, client),
-            self._answering(model, checked.request) as answer,
+            self._line.turn(asked.model.name, asked.client),
+            self._answering(asked.model, request) as answer,
         ):
-            if answer.content_type == EVENT_STREAM:
-                return await _streamed(request, answer, checked, progress)
-            progress.first_s = _now_s()
-            body, usage = whole_answer(await _whole(answer), model.name)
-            progress.usage.update(usage)
-            progress.status = answer.status
-            return web.Response(body=body, content_type="application/json")
+            yield answer
 
     @asynccontextmanager
     async def _answering(
@@ -125,35 +167,26 @@ class AnswerHandlers:
             yield answer
 
 
-async def _streamed(
-    request: web.Request, answer: Answer, checked: CheckedRequest, progress: _Progress
-) -> web.StreamResponse:
-    """Pass an answer on as it comes; an error that it meets is its last event."""
-    headers = {**_STREAM_HEADERS, **request[HEADERS]}
-    response = web.StreamResponse(headers=headers)
-    response.content_type, response.charset = EVENT_STREAM, "utf-8"
-    await response.prepare(request)
-    events = EventStream(progress.model, checked.wants_usage)
-    progress.status = HTTPStatus.OK
-    try:
-        async for piece in answer.chunks:
-            progress.first_s = progress.first_s or _now_s()
-            if told := b"".join(events.feed(piece)):
-                await response.write(told)
-        await response.write(b"".join(events.end()))
-    except JupiterError as error:
-        progress.status = answer_of(error).status
-        await response.write(answer_of(error).last_events())
-    except ConnectionError:
-        raise
-    except Exception:  # the response has begun: another one would stand in its midst
-        log.exception("answer_failed", extra={"model": progress.model})
-        failure = answer_of(EngineLostError("a fault in Jupiter ended the answer"))
-        progress.status = failure.status
-        await response.write(failure.last_events())
-    progress.usage.update(events.usage)
-    await response.write_eof()
-    return response
+@dataclass(frozen=True)
+class _Asked:
+    """One client's request to one model."""
+
+    model: ServedModel
+    client: str
+    checked: CheckedRequest
+    progress: Progress
+
+
+async def _checked(body: bytes, *, is_chat: bool) -> CheckedRequest:
+    """Return what a body asks for; a large one takes longer than others are to wait."""
+    if len(body) < LARGE_BODY_BYTES:
+        return checked_request(body, is_chat=is_chat)
+    return await asyncio.to_thread(checked_request, body, is_chat=is_chat)
+
+
+def joined(found: Sequence[tuple[bytes, Mapping[str, Any]]]) -> bytes:
+    """Return several answers as one."""
+    return json.dumps(joined_answer([json.loads(body) for body, _ in found])).encode()
 
 
 async def _whole(answer: Answer) -> bytes:
@@ -165,19 +198,15 @@ async def _whole(answer: Answer) -> bytes:
     return bytes(found)
 
 
-def _record(progress: _Progress, *, is_chat: bool) -> RequestRecord:
+def _record(progress: Progress, *, is_chat: bool) -> RequestRecord:
     first_s = progress.first_s
     return RequestRecord(
         model=progress.model,
         is_chat=is_chat,
         status=int(progress.status),
         ended_at_s=wall_s(),
-        duration_s=_now_s() - progress.began_s,
+        duration_s=now_s() - progress.began_s,
         first_s=None if first_s is None else first_s - progress.began_s,
         prompt_tokens=tokens_in(progress.usage, "prompt_tokens"),
         completion_tokens=tokens_in(progress.usage, "completion_tokens"),
     )
-
-
-def _now_s() -> float:
-    return asyncio.get_running_loop().time()

@@ -3,9 +3,9 @@
 Owns what it needs told beside its arguments: what mlx-lm misreads in a folder, a queue for many
 connections at a time (else some of 32 are reset), single precision on processors, where half
 precision takes two to five times as long, that whoever asks must have the key, which its server
-knows nothing of, that torch isn't imported for a tokenizer, and that the process ends when the
-thread dies that loads the model and writes: mlx-lm's own goes on with status 503 for ever. Doesn't
-know requests.
+knows nothing of, how likely the tokens were that it wrote, that torch isn't imported for a
+tokenizer, and that the process ends when the thread dies that loads the model and writes: mlx-lm's
+own goes on with status 503 for ever. Doesn't know requests.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import hmac
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
@@ -42,7 +42,47 @@ def main(arguments: list[str]) -> None:
     if key := os.environ.get(KEY_VARIABLE):
         ask_for_key(told.APIHandler, key)
     end_with_thread(told.ResponseGenerator)
+    tell_logprobs(told.APIHandler)
     server.main()
+
+
+def tell_logprobs(handler: Any) -> None:  # noqa: ANN401 - mlx-lm's handler of requests
+    """Have answers tell of the tokens that were written, as text.
+
+    mlx-lm's own tell of the likeliest token in the place of the written one, and of pieces of its
+    vocabulary in the place of text.
+    """
+    respond = handler.generate_response
+
+    @wraps(respond)
+    def responded(self: Any, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as above
+        likely, top = options.pop("token_logprobs", None), options.pop("top_tokens", None)
+        response = respond(self, *arguments, **options)
+        if likely:
+            tokenizer = self.response_generator.model_provider.tokenizer
+            tops = top or [()] * len(likely)
+            rows = zip(options["tokens"], likely, tops, strict=True)
+            response["choices"][0]["logprobs"] = {
+                "content": [
+                    _logprob(tokenizer, token, logprob)
+                    | {"top_logprobs": [_logprob(tokenizer, *each) for each in _ranked(others)]}
+                    for token, logprob, others in rows
+                ]
+            }
+        return response
+
+    handler.generate_response = responded
+
+
+def _ranked(others: Iterable[dict[str, Any]]) -> list[tuple[int, float]]:
+    """Return tokens and how likely each was, the likeliest first."""
+    found = [(int(each["id"]), float(each["logprob"])) for each in others]
+    return sorted(found, key=lambda each: -each[1])
+
+
+def _logprob(tokenizer: Any, token: int, logprob: float) -> dict[str, Any]:  # noqa: ANN401
+    text = str(tokenizer.decode([token]))
+    return {"id": token, "token": text, "bytes": list(text.encode()), "logprob": logprob}
 
 
 def end_with_thread(generator: Any) -> None:  # noqa: ANN401 - mlx-lm's, which has the thread

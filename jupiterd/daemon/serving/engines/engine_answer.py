@@ -27,7 +27,7 @@ from jupiterd.daemon.serving.answering import Answer
 from jupiterd.daemon.serving.engines.engine_loading import RunningEngine
 from jupiterd.daemon.serving.engines.model_files import ModelFiles
 from jupiterd.daemon.serving.engines.prompt_counter import PromptCounter
-from jupiterd.errors import EngineLostError, UsageError
+from jupiterd.errors import EngineLostError, UnsupportedFieldError, UsageError
 
 if TYPE_CHECKING:
     from jupiterd.daemon.serving.engines.engine_client import EngineReply
@@ -40,11 +40,22 @@ COUNTED_BY_US: Final = frozenset({MLX, TRANSFORMERS})
 
 
 def check_template(model: ModelFiles, request: AnswerRequest) -> None:
-    """Raise UsageError where a model is asked to chat that has no chat template."""
+    """Raise an error where a model is asked for what its chat template can't do.
+
+    Raises:
+        UsageError: it has none, and is asked to chat.
+        UnsupportedFieldError: it has no place for tools, which engines would leave out.
+    """
     if request.is_chat and not model.has_template:
         raise UsageError(
             f"{model.name} has no chat template: it completes text, and doesn't chat",
             "ask /v1/completions instead; jupiterctl model chat completes with it, too",
+        )
+    has_tools = request.body.get("tools") and request.body.get("tool_choice") != "none"
+    if has_tools and not model.knows_tools:
+        raise UnsupportedFieldError(
+            f"tools: the chat template of {model.name} has no place for them",
+            "leave tools out, or ask a model that was trained to use them",
         )
 
 

@@ -35,6 +35,8 @@ class ModelFiles:
     config: Mapping[str, Any]
     has_template: bool
     """It can chat."""
+    knows_tools: bool = False
+    """Its template has a place for tools."""
 
 
 def model_files(key: str, name: str, folder: Path) -> ModelFiles:
@@ -48,9 +50,8 @@ def model_files(key: str, name: str, folder: Path) -> ModelFiles:
         raise CorruptWeightsError(
             f"{name} has no config.json that can be read: it is no model", HINT
         )
-    said = _json(folder / _CONFIG_OF_TOKENIZER) or {}
-    has_file = any((folder / file).is_file() for file in TEMPLATE_FILES)
-    return ModelFiles(key, name, folder, config, has_file or bool(said.get("chat_template")))
+    template = _template(folder)
+    return ModelFiles(key, name, folder, config, bool(template), "tools" in template)
 
 
 def check_weights(model: ModelFiles) -> None:
@@ -78,6 +79,22 @@ def check_shapes(model: ModelFiles) -> None:
         return
     if why := misfit(model.config, shapes):
         raise CorruptWeightsError(f"{model.name} can't be loaded: {why}", _OF_ANOTHER)
+
+
+def _template(folder: Path) -> str:
+    """Return the text of all chat templates; empty where a model has none."""
+    said = (_json(folder / _CONFIG_OF_TOKENIZER) or {}).get("chat_template") or ""
+    files = [folder / name for name in TEMPLATE_FILES]
+    return "".join([str(said), *(_text(path) or " " for path in files if path.is_file())])
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MOST_JSON_BYTES:
+            return ""
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def _json(path: Path) -> dict[str, Any] | None:

@@ -28,9 +28,11 @@ def said_by(stream: EventStream, *pieces: bytes) -> list[Any]:
 
 
 def test_the_name_is_the_one_that_was_asked_for():
-    (found,) = said_by(EventStream(NAME, wants_usage=False), word("hi"), DONE)
+    stream = EventStream(NAME, wants_usage=False, is_chat=False)
+    (found,) = said_by(stream, word("hi"), DONE)
     assert found == {
         "id": "7",
+        "object": "text_completion",
         "model": "python/2",
         "choices": [{"index": 0, "text": "hi"}],
     }
@@ -148,3 +150,19 @@ def test_whatever_an_engine_says_is_passed_on(said: Any):
         *stream.end(),
     ]
     whole_answer(json.dumps({"choices": said}).encode(), NAME)
+
+
+@pytest.mark.parametrize(
+    ("is_chat", "begin", "kind"),
+    [(False, "cmpl-", "text_completion"), (True, "chatcmpl-", "chat.completion")],
+)
+def test_the_id_and_the_kind_are_those_of_what_was_asked_for(is_chat: bool, begin: str, kind: str):
+    """llama.cpp gives completions the ids of conversations, and mlx-lm usage their kind."""
+    odd = {"id": "chatcmpl-1", "object": "chat.completion", "choices": [{"index": 0}]}
+    whole, _ = whole_answer(json.dumps(odd).encode(), NAME, is_chat=is_chat)
+    assert json.loads(whole)["id"] == f"{begin}1"
+    assert json.loads(whole)["object"] == kind
+    stream = EventStream(NAME, wants_usage=True, is_chat=is_chat)
+    for found in said_by(stream, event(**odd), event(**odd | {"choices": [], "usage": USAGE})):
+        assert found["id"] == f"{begin}1"
+        assert found["object"] == kind + (".chunk" if is_chat else "")

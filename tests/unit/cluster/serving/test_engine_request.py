@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cluster.serving.answer_request import AnswerRequest
-from jupiterd.cluster.serving.engine_choice import LLAMA, MLX, TRANSFORMERS, VLLM
+from jupiterd.cluster.serving.engine_choice import LLAMA, MLX, TRANSFORMERS
 from jupiterd.cluster.serving.engine_request import (
     body_for,
     check_length,
     could_be_too_long,
     is_gathered,
 )
-from jupiterd.errors import PromptTooLongError, UsageError
+from jupiterd.errors import PromptTooLongError
 
 
 def chat(text: str = "hi", *, is_streamed: bool = False, **fields: object) -> AnswerRequest:
@@ -54,12 +54,6 @@ def test_llama_cpp_is_asked_as_the_client_asked():
 def test_mlx_lm_has_words_of_its_own_for_the_logprobs_of_completions():
     sent = body_for(MLX, "m", completion(logprobs=5), 512)
     assert (sent["logprobs"], sent["top_logprobs"]) == (True, 5)
-
-
-def test_echo_is_refused_where_an_engine_would_ignore_it():
-    with pytest.raises(UsageError, match=r"llama\.cpp can't repeat the prompt"):
-        body_for(LLAMA, "m", completion(echo=True), 512)
-    assert body_for(VLLM, "m", completion(echo=True), 512)["echo"] is True
 
 
 def test_a_short_prompt_needs_no_counting():

@@ -61,6 +61,73 @@ def test_a_list_of_one_prompt_is_that_prompt(prompt: object):
     assert completion(prompt=prompt).request.body["prompt"] == "a"
 
 
+@pytest.mark.parametrize("prompts", [["a", "b"], [[1], [2, 3]], ["a", [1]], ["a"] * 64])
+def test_each_prompt_of_several_is_a_request_with_the_same_fields(prompts: list[Any]):
+    found = completion(prompt=prompts, max_tokens=3, stream=True).requests
+    assert [each.body["prompt"] for each in found] == prompts
+    assert all(each.body["max_tokens"] == 3 and each.is_streamed for each in found)
+
+
+MEANINGFUL = [
+    ("functions", [{"name": "f"}]),
+    ("function_call", {"name": "f"}),
+    ("modalities", ["text", "audio"]),
+    ("web_search_options", {"search_context_size": "low"}),
+    ("guided_json", {"type": "object"}),
+    ("grammar", "root ::= [0-9]"),
+    ("min_tokens", 4),
+    ("ignore_eos", True),
+    ("repeat_penalty", 1.1),
+    ("typical_p", 0.9),
+    ("n", 2),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), MEANINGFUL)
+@pytest.mark.parametrize("is_chat", [True, False])
+def test_a_field_that_would_change_the_answer_is_refused_by_its_name(
+    name: str, value: object, is_chat: bool
+):
+    assert refusal(chat if is_chat else completion, **{name: value}) == name
+
+
+@pytest.mark.parametrize(
+    ("ask", "name", "value"),
+    [
+        (chat, "best_of", 2),
+        (chat, "echo", True),
+        (chat, "response_format", {"type": "json_object"}),
+        (completion, "tools", [{"type": "function"}]),
+        (completion, "response_format", {"type": "json_object"}),
+        (completion, "top_logprobs", 3),
+    ],
+)
+def test_a_field_of_the_other_kind_is_refused_by_its_name(ask: Any, name: str, value: object):
+    assert refusal(ask, **{name: value}) == name
+
+
+WITHOUT_MEANING = {
+    "n": 1, "tools": [], "logprobs": False, "response_format": {"type": "text"}, "logit_bias": {},
+    "best_of": 1, "functions": [], "function_call": "none", "modalities": ["text"], "grammar": "",
+    "min_tokens": 0, "ignore_eos": False, "repeat_penalty": 1.0, "skip_special_tokens": True,
+    "store": False, "metadata": {"task": "title"}, "parallel_tool_calls": False, "user": "ada",
+    "service_tier": "auto", "reasoning_effort": "low", "prediction": {"type": "content"},
+    "chat_id": "7", "session_id": "8", "background_tasks": {}, "safety_identifier": "x",
+}  # fmt: skip
+"""What clients send that have set nothing: the openai package, LangChain, Open WebUI."""
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_MEANING))
+def test_what_says_nothing_or_what_happens_anyway_is_taken(name: str):
+    assert chat(**{name: WITHOUT_MEANING[name]}).request.is_chat
+
+
+def test_what_a_harness_sends_for_a_completion_is_taken():
+    """lm-evaluation-harness's `local-completions`, as it asks for a written answer."""
+    found = completion(max_tokens=256, temperature=0, stop=["\n"], seed=1234).request
+    assert found.body["seed"] == 1234
+
+
 @pytest.mark.parametrize("prompt", [[1, 2], [[1, 2]]])
 def test_a_prompt_may_be_ids_of_tokens(prompt: object):
     assert completion(prompt=prompt).request.body["prompt"] == [1, 2]
@@ -144,7 +211,8 @@ def test_a_message_that_is_wrong_is_named(messages: object, named: str):
 
 
 @pytest.mark.parametrize(
-    "prompt", [[], 7, ["a", "b"], [[1], [2]], [1, "a"], {"a": 1}, [[[1]]], [-1], [True], [2**31]]
+    "prompt",
+    [[], 7, ["a", 7], [[1], []], ["a"] * 65, [1, "a"], {"a": 1}, [[[1]]], [-1], [True], [2**31]],
 )
 def test_a_prompt_that_is_wrong_is_named(prompt: object):
     assert refusal(completion, prompt=prompt) == "prompt"

@@ -26,7 +26,7 @@ def chat(prompt: str, **fields: Any) -> dict[str, Any]:
     return {"model": "promoted", "messages": [{"role": "user", "content": prompt}], **fields}
 
 
-def text(prompt: str, **fields: Any) -> dict[str, Any]:
+def text(prompt: str | list[str], **fields: Any) -> dict[str, Any]:
     return {"model": "promoted", "prompt": prompt, **fields}
 
 
@@ -67,6 +67,44 @@ async def test_usage_of_a_stream_comes_last_if_it_is_asked_for():
         assert {each["usage"] for each in found[:-1]} == {None}
         uncounted = await events(here, TEXT, text("no usage", stream=True, stream_options=options))
         assert uncounted[-1]["usage"] is None
+
+
+async def test_several_prompts_are_answered_in_their_order_and_counted_together():
+    prompts = ["one two", "three", "four five six"]
+    async with open_endpoint() as here:
+        found = (await here.client.post(TEXT, json=text(prompts))).json()
+        assert [each["index"] for each in found["choices"]] == [0, 1, 2]
+        assert [each["text"].split() for each in found["choices"]] == [p.split() for p in prompts]
+        assert found["usage"] == {"prompt_tokens": 6, "completion_tokens": 6, "total_tokens": 12}
+        assert len(here.engine.asked) == 3
+
+
+async def test_several_prompts_are_streamed_each_with_its_place_and_end_once():
+    options = {"include_usage": True}
+    async with open_endpoint() as here:
+        asked = text(["one two", "three"], stream=True, stream_options=options)
+        found = await events(here, TEXT, asked)
+        said = [(each["index"], each["text"]) for row in found for each in row["choices"]]
+        assert said == [(0, "one "), (0, "two "), (0, ""), (1, "three "), (1, "")]
+        assert [row["usage"] for row in found if row["usage"]] == [
+            {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6}
+        ]
+        assert found[-1]["choices"] == []
+        assert len({row["id"] for row in found}) == 1
+
+
+async def test_one_prompt_that_is_refused_refuses_all_and_ends_the_others():
+    async with open_endpoint() as here:
+        status, error = await refusal(here, TEXT, json=text(["hang on", "refuse"]))
+        assert (status, error["message"]) == (400, "the prompt has 9 tokens of 8")
+        await until(lambda: not here.engine.running)
+        async with here.client.stream(
+            "POST", TEXT, json=text(["one", "refuse", "two"], stream=True)
+        ) as response:
+            lines = [line async for line in response.aiter_lines() if line]
+        assert lines[-1] == "data: [DONE]"
+        assert "the prompt has 9 tokens of 8" in lines[-2]
+        assert not any("two" in line for line in lines)
 
 
 async def refusal(here: OpenEndpoint, path: str, **request: Any) -> tuple[int, dict[str, Any]]:

@@ -24,6 +24,7 @@ from jupiterd.errors import (
     MissingExtraError,
     ModelNotServedError,
     PromptTooLongError,
+    UnsupportedFieldError,
     UsageError,
 )
 from jupiterd.processes.device_loans import DeviceLoans
@@ -78,9 +79,32 @@ async def test_an_engine_answers_in_all_forms(
 
         with pytest.raises(PromptTooLongError, match=rf"tokens, and the model's .* {CONTEXT:,}"):
             await heard(pool, chatty, completion("of" * 2 * CONTEXT))
-        with pytest.raises(UsageError, match="can't repeat the prompt"):
+        with pytest.raises(UnsupportedFieldError, match="echo: "):
             await heard(pool, chatty, completion("the bread", echo=True))
+        tool = {"type": "function", "function": {"name": "weather"}}
+        with pytest.raises(UnsupportedFieldError, match="tools: the chat template of tiny"):
+            await heard(pool, chatty, chat("hi", tools=[tool]))
         assert pool.ready() == (chatty,)
+
+
+@each_engine
+async def test_an_engine_tells_how_likely_each_token_was(
+    engine: str, chatty: ServedModel, tmp_path: Path
+) -> None:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: engine)) as pool:
+        for asked in (
+            completion("the bread", max_tokens=3, logprobs=2, temperature=1.5, seed=1),
+            chat("the bread", max_tokens=3, logprobs=True, top_logprobs=2, is_streamed=False),
+        ):
+            (choice,) = (await heard(pool, chatty, asked)).documents[0]["choices"]
+            rows = choice["logprobs"]["content"]
+            assert 0 < len(rows) <= 3  # llama.cpp tells of tokens that are part of a letter as one
+            assert all(row["logprob"] <= 0 and isinstance(row["token"], str) for row in rows)
+            for row in rows:
+                first, second = row["top_logprobs"]
+                assert first["logprob"] >= second["logprob"]
+        (bare,) = (await heard(pool, chatty, completion("the", logprobs=0))).documents[0]["choices"]
+        assert bare["logprobs"]["content"]
 
 
 @each_engine

@@ -16,6 +16,16 @@ def test_a_model_with_a_template_can_chat(tmp_path: Path):
     assert model_files("key", "name", tmp_path).has_template
 
 
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "chat_template.jinja"])
+def test_a_model_knows_tools_whose_template_has_a_place_for_them(tmp_path: Path, file: str):
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    for template, knows in (("{{ messages }}", False), ("{% if tools %}{% endif %}", True)):
+        said = template if file.endswith("jinja") else f'{{"chat_template": "{template}"}}'
+        (tmp_path / file).write_text(said)
+        found = model_files("key", "name", tmp_path)
+        assert (found.has_template, found.knows_tools) == (True, knows)
+
+
 @pytest.mark.parametrize("text", ["[" * 200_000, "{", "[]", '"text"'])
 def test_a_config_that_can_not_be_read_is_no_model(tmp_path: Path, text: str):
     (tmp_path / "config.json").write_text(text)

@@ -16,9 +16,9 @@ from aiohttp import web
 from jupiterd.cluster.serving.access import AccessRules
 from jupiterd.daemon.runtime.clock import wall_s
 from jupiterd.daemon.serving.answering import AnswersRequests
+from jupiterd.daemon.serving.answers.endpoint_answers import AnswerHandlers
 from jupiterd.daemon.serving.card.served_facts import TellsOfModels
 from jupiterd.daemon.serving.endpoint_access import Gate
-from jupiterd.daemon.serving.endpoint_answers import AnswerHandlers
 from jupiterd.daemon.serving.endpoint_models import ModelHandlers
 from jupiterd.daemon.serving.endpoint_page import page
 from jupiterd.daemon.serving.endpoint_plan import EndpointPlan

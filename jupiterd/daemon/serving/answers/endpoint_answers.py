@@ -27,8 +27,8 @@ from jupiterd.cluster.serving.request_error import (
 from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.cluster.serving.several_answers import joined_answer, summed_usage
 from jupiterd.daemon.runtime.clock import wall_s
-from jupiterd.daemon.serving.answer_stream import CLIENT_GONE, AnswerStream, Progress, now_s
 from jupiterd.daemon.serving.answering import Answer, AnswersRequests
+from jupiterd.daemon.serving.answers.answer_stream import CLIENT_GONE, AnswerStream, Progress, now_s
 from jupiterd.daemon.serving.request_records import RequestRecord, RequestRecords, tokens_in
 from jupiterd.daemon.serving.served_names import NamesModels
 from jupiterd.daemon.serving.waiting_line import WaitingLine

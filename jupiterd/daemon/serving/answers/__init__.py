@@ -1,0 +1,1 @@
+"""What is answered to clients: whole, as a stream, to one prompt or to several."""

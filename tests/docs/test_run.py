@@ -93,6 +93,14 @@ DONE: dict[str, Here | Elsewhere] = {
     "jupiterctl model chat": Elsewhere("needs a model", CHAT, "chat_terminal(state_dir"),
     "jupiterctl model chat python/2 --beside base": Elsewhere("needs a model", CHAT, '"--beside"'),
     "jupiterctl model chat 'def fibonacci(n):'": Elsewhere("needs a model", CHAT, '"hi there"'),
+    "jupiterctl model serve": Elsewhere(
+        "needs a model", "tests/e2e/serving/test_endpoint_of_a_daemon.py", "served_command(daemon"
+    ),
+    "jupiterctl model eval python/2 --beside base": Elsewhere(
+        "needs a model",
+        "tests/unit/ctl/model/test_model_held_out.py",
+        '"python/2", "--beside", "base"',
+    ),
     "jupiterctl model export python --to ./my-model": EXPORT,
     "jupiter-tui": TERMINAL,
     "jupiter-tui --state-dir .demo/node-1": TERMINAL,

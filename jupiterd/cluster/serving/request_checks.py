@@ -54,6 +54,14 @@ def checked_request(body: bytes, *, is_chat: bool) -> CheckedRequest:
     """
     said = _decoded(body)
     model = _model(said.pop("model", ""))
+    try:
+        return _checked(model, said, is_chat=is_chat)
+    except RequestError as error:
+        error.model = model
+        raise
+
+
+def _checked(model: str, said: Mapping[str, Any], *, is_chat: bool) -> CheckedRequest:
     wants_usage = _wants_usage(said.get("stream_options"), said.get("stream"))
     check_other_fields(said, is_chat=is_chat)
     prompts = _prompts(said, is_chat=is_chat)

@@ -37,6 +37,10 @@ _OPENAI_CODE: Final = {
 }
 
 
+_OF_TEXT: Final = ("messages", "prompt", "tools")
+"""Fields whose values are nobody's business but the client's."""
+
+
 @dataclass(frozen=True)
 class ErrorAnswer:
     """An error as it is told over HTTP."""
@@ -64,6 +68,12 @@ class ErrorAnswer:
             inner["hint"] = self.hint
         return {"error": inner}
 
+    @property
+    def reason(self) -> str:
+        """Return why, for whoever follows requests: nothing that the client wrote of its own."""
+        is_of_text = (self.param or "").startswith(_OF_TEXT)
+        return self.message.partition(", not ")[0] if is_of_text else self.message
+
     def body(self) -> bytes:
         """Return the body of a response."""
         return json.dumps(self.to_plain()).encode()
@@ -79,6 +89,8 @@ class RequestError(Exception):
     def __init__(self, answer: ErrorAnswer) -> None:
         super().__init__(answer.message)
         self.answer = answer
+        self.model = ""
+        """That the request is for, as far as that was read."""
 
 
 def refused(message: str, param: str | None = None, code: str | None = None) -> RequestError:

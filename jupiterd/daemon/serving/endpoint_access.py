@@ -20,6 +20,8 @@ from jupiterd.cluster.serving.request_error import (
     RequestError,
     answer_of,
 )
+from jupiterd.daemon.runtime.clock import now_s, wall_s
+from jupiterd.daemon.serving.request_records import RequestRecords, at_gate
 from jupiterd.errors import JupiterError
 
 log = logging.getLogger(__name__)
@@ -32,6 +34,9 @@ OPEN_BEGIN: Final = "/v1/"
 HEADERS: Final = web.RequestKey("headers", dict[str, str])
 """Of a request: what each response to it has, for those that are sent before they are whole."""
 
+TELL_EVERY_S: Final = 1.0
+"""Between two refusals at the gate that are told."""
+
 _SAFE_HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 
 
@@ -42,12 +47,16 @@ class Gate:
     rules: AccessRules | None
     """None: a socket that only this machine's user can open."""
     token: str = field(default="", repr=False)
+    records: RequestRecords | None = None
+    """Hear of requests that are refused here."""
+    _told_s: list[float] = field(default_factory=lambda: [-TELL_EVERY_S], repr=False)
 
     @web.middleware
     async def let_in(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Let a request in or refuse it; whatever happens, the form is OpenAI's."""
         origin = request.headers.get(hdrs.ORIGIN)
         if refusal := self._refusal(request, origin):
+            self._tell(refusal)
             return error_response(refusal)
         headers = self._cors(request, origin)
         if request.method == hdrs.METH_OPTIONS and self.rules is not None:
@@ -67,6 +76,13 @@ class Gate:
             return refusal
         wants_token = self.token and request.path.startswith(OPEN_BEGIN)
         return token_refusal() if wants_token and not self._has_token(request) else None
+
+    def _tell(self, refusal: ErrorAnswer) -> None:
+        """Tell whoever follows, now and then: a stranger may ask as often as it likes."""
+        at_s = now_s()
+        if self.records is not None and at_s - self._told_s[0] >= TELL_EVERY_S:
+            self._told_s[0] = at_s
+            self.records.note(at_gate(refusal.status, refusal.message, wall_s()))
 
     def _has_token(self, request: web.Request) -> bool:
         given = bearer_in(request.headers.get(hdrs.AUTHORIZATION, ""))

@@ -67,9 +67,9 @@ def application_of(
     return app
 
 
-def gate_of(plan: EndpointPlan) -> Gate:
-    """Return who may ask an endpoint on a port."""
-    return Gate(AccessRules(plan.host, plan.origins), plan.token)
+def gate_of(plan: EndpointPlan, records: RequestRecords) -> Gate:
+    """Return who may ask an endpoint on a port; records: hear of those who may not."""
+    return Gate(AccessRules(plan.host, plan.origins), plan.token, records)
 
 
 @asynccontextmanager

@@ -99,7 +99,8 @@ class Endpoints:
         bound = await listening(plan.address)
         endpoint = Endpoint(plan, Address(plan.host, bound.getsockname()[1]))
         names = ListedNames(self.replica, plan.models)
-        gate, records = gate_of(plan), endpoint.records
+        records = endpoint.records
+        gate = gate_of(plan, records)
         app = application_of(gate, names, self.answers, self.line, records, self.cards)
         async with served(app, bound):
             self._open.append(endpoint)

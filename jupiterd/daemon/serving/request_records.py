@@ -19,7 +19,9 @@ class RequestRecord:
     """One request that is over."""
 
     model: str
-    is_chat: bool
+    """Empty: nobody read which."""
+    is_chat: bool | None
+    """None: it was refused at the gate."""
     status: int
     """HTTP's; 499 where the client went away, and 502 within a stream that was cut."""
     ended_at_s: float
@@ -31,10 +33,17 @@ class RequestRecord:
     prompt_tokens: int | None
     """None: the engine doesn't tell."""
     completion_tokens: int | None
+    reason: str = ""
+    """Why it was refused, or broke off; empty where it wasn't."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return it for people and scripts."""
         return asdict(self)
+
+
+def at_gate(status: int, reason: str, ended_at_s: float) -> RequestRecord:
+    """Return the record of a request that no handler has seen; ended_at_s: in s since 1970."""
+    return RequestRecord("", None, status, ended_at_s, 0.0, None, None, None, reason)
 
 
 class RequestRecords:

@@ -64,7 +64,7 @@ async def open_endpoint(
     records = RequestRecords()
     async with WordEngine().open() as engine:
         bound = await listening(plan.address)
-        gate, line = gate_of(plan), line or WaitingLine()
+        gate, line = gate_of(plan, records), line or WaitingLine()
         app = application_of(gate, GivenNames(), engine, line, records, GivenCards())
         url = f"http://{Address('127.0.0.1', bound.getsockname()[1])}"
         limits = httpx.Limits(max_connections=None)

@@ -79,7 +79,7 @@ class AnswerStream:
 
     async def fail(self, error: ErrorAnswer) -> None:
         """End it with an error."""
-        self._progress.status, self._progress.reason = error.status, error.message
+        self._progress.status, self._progress.reason = error.status, error.reason
         await self._response.write(error.last_events())
 
     async def end(self) -> web.StreamResponse:

@@ -71,13 +71,14 @@ class AnswerHandlers:
         try:
             return await self._answered(request, progress, is_chat=is_chat)
         except RequestError as error:
-            progress.status = error.answer.status
+            progress.model = progress.model or error.model
+            progress.status, progress.reason = error.answer.status, error.answer.reason
             raise
         except JupiterError as error:
-            progress.status = answer_of(error).status
+            progress.status, progress.reason = answer_of(error).status, error.message
             raise
         except web.HTTPException as error:
-            progress.status = error.status
+            progress.status, progress.reason = error.status, error.reason
             raise
         except (ConnectionError, asyncio.CancelledError):
             progress.status = CLIENT_GONE
@@ -209,4 +210,5 @@ def _record(progress: Progress, *, is_chat: bool) -> RequestRecord:
         first_s=None if first_s is None else first_s - progress.began_s,
         prompt_tokens=tokens_in(progress.usage, "prompt_tokens"),
         completion_tokens=tokens_in(progress.usage, "completion_tokens"),
+        reason=progress.reason,
     )

@@ -68,6 +68,14 @@ def test_each_prompt_of_several_is_a_request_with_the_same_fields(prompts: list[
     assert all(each.body["max_tokens"] == 3 and each.is_streamed for each in found)
 
 
+def test_a_refusal_knows_the_model_and_tells_others_nothing_of_the_text():
+    with pytest.raises(RequestError) as caught:
+        chat(messages=[{"role": "user", "content": {"my": "secret"}}])
+    assert caught.value.model == "promoted"
+    assert "secret" in caught.value.answer.message
+    assert caught.value.answer.reason == "messages[0].content must be text, or a list of texts"
+
+
 MEANINGFUL = [
     ("functions", [{"name": "f"}]),
     ("function_call", {"name": "f"}),

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from jupiterd.cluster.serving.answer_events import EventStream
+from jupiterd.daemon.serving import endpoint_access
 from jupiterd.daemon.serving.endpoint_plan import EndpointPlan
 from jupiterd.daemon.serving.endpoint_server import MOST_BODY_BYTES
 from jupiterd.daemon.serving.waiting_line import WaitingLine
@@ -105,6 +106,37 @@ async def test_one_prompt_that_is_refused_refuses_all_and_ends_the_others():
         assert lines[-1] == "data: [DONE]"
         assert "the prompt has 9 tokens of 8" in lines[-2]
         assert not any("two" in line for line in lines)
+
+
+async def test_whoever_follows_hears_why_a_request_was_refused():
+    async with open_endpoint() as here:
+        with here.records.followed() as records:
+            await here.client.post(CHAT, json=chat("a", temperature=7))
+            record = await records.get()
+            assert (record.status, record.model) == (400, "promoted")
+            assert record.reason == "temperature must be from 0 to 2, not 7"
+            await here.client.post(CHAT, json=chat("a", model="nobody"))
+            assert "nobody" in (await records.get()).reason
+            await here.client.post(TEXT, json=text("busy"))
+            assert (await records.get()).reason == "a training has the GPU"
+            await here.client.post(TEXT, json=text("one"))
+            assert (await records.get()).reason == ""
+
+
+async def test_whoever_follows_hears_of_wrong_tokens_now_and_then_and_not_which(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(endpoint_access, "TELL_EVERY_S", 1000.0)
+    async with open_endpoint(EndpointPlan(port=0, token=TOKEN)) as here:
+        with here.records.followed() as records:
+            for _ in range(5):
+                wrong = {"Authorization": "Bearer a-wrong-token"}
+                assert (await here.client.get("/v1/models", headers=wrong)).status_code == 401
+            record = await records.get()
+            assert (record.status, record.is_chat) == (401, None)
+            assert "token is missing or wrong" in record.reason
+            assert "a-wrong-token" not in str(record)
+            assert records.empty()
 
 
 async def refusal(here: OpenEndpoint, path: str, **request: Any) -> tuple[int, dict[str, Any]]:

@@ -19,6 +19,7 @@ from jupiterd.cycle.base.key_hosts import (
     origin_of,
     what_to_write,
 )
+from jupiterd.cycle.questions.task_scores import FINDING_TASKS, SCORING_TASKS
 from jupiterd.errors import GeneratorRefusedError
 from jupiterd.processes.nccl_environment import finds_infiniband, nccl_environment
 from jupiterd.processes.openblas import openblas
@@ -68,9 +69,6 @@ TO_THE_INTERNET = tuple(
 )
 """A worker that reads a Hugging Face data set inherits these too."""
 
-FINDING_TASKS = "find_tasks"
-"""Reads the data sets of tasks, which the worker that scores a model finds on the disk then."""
-SCORING_TASKS = "grade_tasks"
 DATA_FOLDER = "HF_HOME"
 
 ASKING_SERVERS = frozenset({"generate", "try_generator", "ask_judge"})

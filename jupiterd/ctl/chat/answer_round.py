@@ -11,12 +11,13 @@ from pathlib import Path
 
 from jupiterd.ctl.chat.answer_lines import forgotten_line, waiting_line
 from jupiterd.ctl.chat.answer_progress import AnswerProgress
+from jupiterd.ctl.chat.busy_patience import Patience
 from jupiterd.ctl.chat.endpoint.answer_chunks import ModelFacts
 from jupiterd.ctl.chat.endpoint.served_api import ServedApi
 from jupiterd.ctl.chat.partner import Partner, Question, Reader, ask
 from jupiterd.ctl.chat.screen.answer_screen import AnswerScreen
 from jupiterd.ctl.output.console import Console
-from jupiterd.errors import JupiterError
+from jupiterd.errors import BusyError, JupiterError
 
 QUIET_S = 0.4
 """Seconds without a token after which it is said what is waited for."""
@@ -98,12 +99,31 @@ class AnswerRound:
             forgets=lambda turns: self._tell(forgotten_line(partner.facts, turns)),
             now_s=time.monotonic,
         )
+        patience = Patience(partner.facts, time.monotonic())
         try:
-            await ask(api, partner, self._question, reader, writing)
+            while not await self._is_asked(api, side, reader, patience):
+                pass
         except JupiterError as error:
             writing.error = error
         self._console.settle()
         self._screen.end(side)
+
+    async def _is_asked(
+        self, api: ServedApi, side: int, reader: Reader, patience: Patience
+    ) -> bool:
+        """Ask; where it is to be asked again, wait until then and return False."""
+        writing = self.writings[side]
+        try:
+            await ask(api, self._partners[side], self._question, reader, writing)
+        except BusyError as error:
+            wait_s = None if writing.text else patience.wait_s(error, time.monotonic())
+            if wait_s is None:
+                raise
+            for line in patience.lines(error):
+                self._tell(line)
+            await asyncio.sleep(wait_s)
+            return False
+        return True
 
     def _show(self, side: int, piece: str) -> None:
         self._has_begun.set()

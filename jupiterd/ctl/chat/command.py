@@ -7,6 +7,7 @@ import math
 
 import click
 
+from jupiterd.ctl.chat.sampling import LARGEST_SEED
 from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.options.values import SERVED_MODEL
@@ -41,7 +42,12 @@ def _number(_: click.Context, __: click.Parameter, value: float | None) -> float
 @click.option(
     "--max-tokens", type=click.IntRange(1), metavar="N", help="End an answer after so many tokens."
 )
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="Draw the same answer each time.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, LARGEST_SEED),
+    metavar="N",
+    help="Draw the same answer each time.",
+)
 @click.option("--verbose", is_flag=True, help="Tell all figures of an answer.")
 @click.pass_obj
 def chat(  # noqa: PLR0913 - an option each

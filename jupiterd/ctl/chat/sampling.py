@@ -12,6 +12,7 @@ HOTTEST = 2.0
 """OpenAI's bound of the temperature."""
 
 LARGEST_SEED = (1 << 63) - 1
+"""The endpoint's own bound, which every engine takes."""
 
 NAMES = {
     "temperature": "temperature",
@@ -73,5 +74,5 @@ _BOUNDS = {
     "temperature": f"it is from 0 to {HOTTEST:g}",
     "top_p": "it is above 0 and at most 1",
     "max_tokens": "it is a whole number from 1 on",
-    "seed": "it is a whole number from 0 on",
+    "seed": f"it is a whole number from 0 to {LARGEST_SEED}",
 }

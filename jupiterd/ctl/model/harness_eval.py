@@ -14,7 +14,9 @@ from jupiterd.ctl.model.eval_worker import OnProgress, written_by
 from jupiterd.ctl.model.evaluated_model import EvaluatedModel
 from jupiterd.ctl.model.evaluation_cache import EvaluationCache
 from jupiterd.cycle.questions.task_scores import (
+    FINDING_TASKS,
     SCORES_FILE,
+    SCORING_TASKS,
     TASKS_FILE,
     FoundTask,
     TaskScore,
@@ -22,8 +24,6 @@ from jupiterd.cycle.questions.task_scores import (
     read_tasks,
 )
 from jupiterd.errors import MissingExtraError
-
-FIND, GRADE = "find_tasks", "grade_tasks"
 
 INSTALL: Final = "pip install 'jupiterd[evaluation]'"
 
@@ -79,7 +79,7 @@ def found_tasks(asked: AskedTasks) -> list[FoundTask]:
         NotFoundError: there is no such task.
         JupiterError: its data can't be had.
     """
-    text = written_by(FIND, asked.params, asked.inputs, f"found/{TASKS_FILE}", _untold)
+    text = written_by(FINDING_TASKS, asked.params, asked.inputs, f"found/{TASKS_FILE}", _untold)
     return read_tasks(text)
 
 
@@ -114,7 +114,7 @@ class HarnessEval:
         names = [task.name for task in tasks]
         params = {**self.asked.params, "names": names, "device": self.device}
         inputs = {"model": model.folder, **self.asked.inputs}
-        text = written_by(GRADE, params, inputs, f"scores/{SCORES_FILE}", told)
+        text = written_by(SCORING_TASKS, params, inputs, f"scores/{SCORES_FILE}", told)
         return read_task_scores(text)
 
 

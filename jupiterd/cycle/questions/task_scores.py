@@ -1,6 +1,7 @@
 """What a model scores in the tasks of lm-evaluation-harness: the record that a worker writes.
 
-Owns its form. Pure. Doesn't know how anything is scored, or the harness.
+Owns its form, and what the worker's own tasks are called. Pure. Doesn't know how anything is scored,
+or the harness.
 """
 
 import json
@@ -17,6 +18,10 @@ from jupiterd.cycle.questions.estimate import (
     with_error,
 )
 from jupiterd.errors import CorruptArtifactError
+
+FINDING_TASKS: Final = "find_tasks"
+"""Reads the data sets of tasks, which the worker that scores a model finds on the disk then."""
+SCORING_TASKS: Final = "grade_tasks"
 
 SCORES_FILE: Final = "task_scores.jsonl"
 TASKS_FILE: Final = "tasks.json"

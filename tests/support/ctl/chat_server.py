@@ -29,6 +29,7 @@ class Refusal:
 
     status: int
     error: dict[str, Any] | str
+    retry_after: str = ""
 
 
 @dataclass
@@ -136,7 +137,8 @@ async def _until(event: Event) -> None:
 
 
 def _refused(refusal: Refusal) -> web.Response:
-    return web.json_response({"error": refusal.error}, status=refusal.status)
+    headers = {"Retry-After": refusal.retry_after} if refusal.retry_after else {}
+    return web.json_response({"error": refusal.error}, status=refusal.status, headers=headers)
 
 
 def _unknown(name: str) -> dict[str, str]:

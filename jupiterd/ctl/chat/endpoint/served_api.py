@@ -23,7 +23,7 @@ from jupiterd.ctl.chat.endpoint.answer_chunks import (
     names_in,
 )
 from jupiterd.ctl.chat.endpoint.event_stream import Event, EventStream
-from jupiterd.ctl.chat.endpoint.served_errors import error_of
+from jupiterd.ctl.chat.endpoint.served_errors import error_of, refusal_of
 from jupiterd.errors import DaemonUnreachableError, EngineLostError, JupiterError
 from jupiterd.locations import SERVE_SOCKET
 
@@ -97,7 +97,8 @@ class ServedApi:
         with self._translated():
             async with self._client.stream("POST", place, json=asked) as answer:
                 if not answer.is_success:
-                    raise error_of(answer.status_code, await answer.aread())
+                    after = answer.headers.get("Retry-After", "")
+                    raise refusal_of(answer.status_code, await answer.aread(), after)
                 async for event in _events(answer):
                     if event.data == END:
                         return

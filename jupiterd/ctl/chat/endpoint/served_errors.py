@@ -35,6 +35,17 @@ _OF_STATUS: Mapping[int, type[JupiterError]] = {
 }  # fmt: skip
 
 
+def refusal_of(status: int, content: bytes, retry_after: str) -> JupiterError:
+    """Return the error of a refused request; retry_after: its Retry-After, empty without one.
+
+    A BusyError says after how many seconds to ask again, 0 where nobody said so.
+    """
+    error = error_of(status, content)
+    if isinstance(error, BusyError):
+        error.retry_after_s = float(retry_after) if retry_after.isdecimal() else 0.0
+    return error
+
+
 def error_of(status: int, content: bytes) -> JupiterError:
     """Return the error of an answer with this HTTP status, whatever its content is."""
     try:

@@ -244,3 +244,36 @@ def test_a_model_that_only_thought_is_told_with_its_figures(ctl, server):
     assert (ran.exit_code, ran.out) == (0, "")
     assert "2 tokens" in ran.err
     assert "cut there: --max-tokens NUMBER lets it write more" in ran.err
+
+
+BUSY = {"message": "the promoted model is still being loaded", "code": "busy", "hint": "wait"}
+
+
+def test_a_model_that_is_being_loaded_is_asked_again_and_that_is_said_once(ctl, server):
+    said = iter([Refusal(503, BUSY, "0.1"), Refusal(503, BUSY, "1"), Refusal(503, BUSY, "1")])
+    server.models["promoted"] = Served(lambda _: next(said, ["ready"]))
+    ran = ctl("model", "chat", "promoted", "x y")
+    assert (ran.exit_code, ran.out) == (5, ""), "a Retry-After that is no whole number is none"
+    ran = ctl("model", "chat", "promoted", "x y")
+    assert (ran.exit_code, ran.out) == (0, "ready\n")
+    assert ran.err == (
+        "jupiterctl: promoted: the promoted model is still being loaded; it is asked again, "
+        "for 3 min 00 s at the most; Ctrl-C ends that\n"
+    )
+    assert len(server.asked) == 4
+
+
+def test_nobody_waits_for_longer_than_was_said(ctl, server, monkeypatch):
+    monkeypatch.setattr("jupiterd.ctl.chat.busy_patience.PATIENCE_S", 0.5)
+    server.models["promoted"] = Served(lambda _: Refusal(503, BUSY, "1"))
+    ran = ctl("model", "chat", "promoted", "x y")
+    assert ran.exit_code == 5
+    assert "still being loaded" in ran.err
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("seed", ["-1", str(2**80)])
+def test_a_seed_that_no_engine_takes_is_refused_where_it_is_typed(ctl, server, seed):
+    ran = ctl("model", "chat", "promoted", "x y", "--seed", seed)
+    assert (ran.exit_code, server.asked) == (2, [])
+    assert f"{seed} is not in the range 0<=x<=9223372036854775807" in ran.err

@@ -72,7 +72,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Any]]:
     asked: list[Mapping[str, Any]] = []
 
     def written(task: str, params: Mapping[str, Any], inputs: Mapping[str, Path], *_: Any) -> str:
-        if task == harness_eval.FIND:
+        if task == harness_eval.FINDING_TASKS:
             if "unknown" in params["names"]:
                 raise NotFoundError("lm-evaluation-harness has no task unknown", "is it known?")
             names = params["names"] or ["own"]

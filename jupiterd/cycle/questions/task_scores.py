@@ -1,7 +1,7 @@
 """What a model scores in the tasks of lm-evaluation-harness: the record that a worker writes.
 
-Owns its form, and what the worker's own tasks are called. Pure. Doesn't know how anything is scored,
-or the harness.
+Owns its form, and what the worker's own tasks are called. Pure. Doesn't know how anything is
+scored, or the harness.
 """
 
 import json

@@ -178,6 +178,8 @@ def _answered(each: Document, *, is_newest: bool) -> Iterator[Html]:
     """Yield the newest round's first prompts and fold the rest, and all of an earlier round."""
     found: Document = each["answers"]
     title = f"Round {each['round']}"
+    if own := (each.get("own_questions") or {}).get("text"):
+        yield element("p", f"{title}: {own}")
     if trouble := found.get("trouble"):
         yield element("p", f"{title}: answers are missing: {trouble}", class_="soft")
     rows: Sequence[Document] = found["rows"]

@@ -14,6 +14,8 @@ from jupiterd.cycle.phases.counting_verdict import is_shown_the_vault
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.proxies import control_items
 from jupiterd.cycle.phases.view import RoundView, item_id
+from jupiterd.cycle.questions.question_file import QUESTIONS
+from jupiterd.cycle.questions.round_grades import ASKED, grades_in
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId
 
@@ -79,6 +81,9 @@ def _scoring(
     if params["completions"]:
         params[ANSWERS] = {"cycle": view.cycle, "models": _answering(view)}
         inputs |= _answers_before(view)
+        if view.questions:
+            params[ASKED] = {"models": _answering(view), "known": grades_before(view)}
+            inputs[QUESTIONS] = ArtifactId(view.questions)
     name = item_id(view.round, Phase.EVALUATE, number, view.candidate or "")
     return WorkItem(name, Phase.EVALUATE, "evaluate", params, inputs)
 
@@ -101,6 +106,18 @@ def _answers_before(view: RoundView) -> dict[str, ArtifactId]:
             if name.startswith(begins) and ANSWERS in outputs:
                 return {f"{PREVIOUS}{ANSWERS}": outputs[ANSWERS]}
     return {}
+
+
+def grades_before(view: RoundView) -> dict[str, list[int]]:
+    """Return how many own questions models answered rightly in earlier rounds, and of how many."""
+    found: dict[str, list[int]] = {}
+    for number in range(1, view.round):
+        begins = f"{item_id(number, Phase.EVALUATE, 0)}/"
+        for name in sorted(view.completed):
+            if name.startswith(begins):
+                grades = grades_in(view.completed[name].counts)
+                found |= {model: [each.right, each.questions] for model, each in grades.items()}
+    return found
 
 
 def _contestants(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.data.reason_words import reason_words
+from jupiterd.cycle.questions.round_grades import ASKED, RIGHT
 from jupiterd.formats import counted
 
 _UNITS: Mapping[Phase, tuple[str, str]] = {
@@ -167,7 +168,10 @@ def _evaluate_detail(counts: Mapping[str, float]) -> str:
     under_whom = _SCORED_UNDER.get(scores // documents, "under candidate, incumbent and generator")
     cloze = f"; asked {int(counts.get('gaps', 0)):,} times which of several words fits a gap"
     gaps = cloze if counts.get("gaps") else ""
-    return f"{counted(documents, 'document')}, each scored {under_whom}{gaps}"
+    own = ""
+    if RIGHT in counts:
+        own = f"; your own questions: {int(counts[RIGHT])} of {int(counts.get(ASKED, 0))} right"
+    return f"{counted(documents, 'document')}, each scored {under_whom}{gaps}{own}"
 
 
 _SCORED_UNDER = {1: "under the candidate", 2: "under candidate and incumbent"}

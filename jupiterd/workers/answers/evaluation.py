@@ -1,9 +1,10 @@
-"""The task `evaluate`: score held-out text, then have the models answer the cycle's prompts.
+"""The task `evaluate`: score held-out text, then have the models answer prompts and questions.
 
 Owns that order, and that answers never cost a round anything but seconds: the scores are written
 before, and whatever goes wrong with answers is told in the summary and fails nothing. Doesn't know
 how text is scored (`evaluate.score`, which has the other inputs and params), or how answers are
-written (`answer_writer`).
+written (`answer_writer`), or the domain's own questions are asked (`round_questions`, which has
+further inputs, params and counts).
 
 inputs: model, incumbent, base, holdout.N, previous_answers (of an earlier round; may be absent)
 params: answers (the cycle's id, and role -> artifact of its model; absent: none are wanted),
@@ -34,6 +35,7 @@ from jupiterd.cycle.generation.round_answers import (
 from jupiterd.errors import CorruptArtifactError, EmptySourceError, ModelTooLargeError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.answers.answer_writer import AskedModel, Asking, answered, reason_of
+from jupiterd.workers.answers.round_questions import with_own_questions
 from jupiterd.workers.evaluate.score import scored
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.link import Task
@@ -51,10 +53,10 @@ def run(task: Task) -> TaskFinished:
         return scored(task, task.progress)
     asking, trouble = _prepared(task)
     if asking is None:
-        return _told(scored(task, task.progress), trouble)
+        return with_own_questions(task, _told(scored(task, task.progress), trouble), _INPUTS)
     more = asking.to_write
     finished = scored(task, lambda done, total, unit: task.progress(done, total + more, unit))
-    return _with_answers(task, asking, finished)
+    return with_own_questions(task, _with_answers(task, asking, finished), _INPUTS)
 
 
 def _prepared(task: Task) -> tuple[Asking | None, str]:

@@ -63,6 +63,7 @@ async def test_a_cycle_waits_after_each_phase_and_does_one_again(tmp_path: Path)
             assert decided.returncode == 0, decided.stderr
             explained = cluster.ctl("cycle", "explain")
             assert "this was look 2 at the held-out text" in explained.stdout
+            assert "Your own questions: the candidate " in explained.stdout
             (tmp_path / "questions.jsonl").unlink()  # the cycle has them
             scored = cluster.ctl("model", "eval", "tiny/1", "-o", "json", timeout_s=120)
             assert scored.returncode == 0, scored.stderr

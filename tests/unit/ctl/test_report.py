@@ -163,6 +163,17 @@ def test_answers_stand_side_by_side_the_first_of_the_newest_round_unfolded(
     assert "Round 2: answers are missing: " in unfolded
 
 
+def test_the_domains_own_questions_stand_above_the_answers(daemon, ctl, folders, tmp_path):
+    daemon.documents["report"] = told(tmp_path, folders)
+    first, second = daemon.documents["report"]["report"]["rounds"]
+    first["answers"], second["answers"] = answers(1), answers(2)
+    second["own_questions"] = {"text": f"Your own questions: {HOSTILE}", "trouble": None}
+    assert ctl("cycle", "report", "--to", str(tmp_path / "r.html")).exit_code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "script" not in parsed(page).seen
+    assert "Round 2: Your own questions: " in page[page.index("Side by side") :]
+
+
 def test_rounds_of_earlier_versions_have_no_answers(daemon, ctl, folders, tmp_path):
     daemon.documents["report"] = told(tmp_path, folders)
     first, _ = daemon.documents["report"]["report"]["rounds"]

@@ -24,6 +24,7 @@ from jupiterd.daemon.queries.cluster.status_document import shown
 from jupiterd.daemon.queries.cycle.answers_of_round import answers_of_round
 from jupiterd.daemon.queries.cycle.curve_document import curve_of
 from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
+from jupiterd.daemon.queries.cycle.own_questions_of_round import own_questions_of_round
 from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import JupiterError
@@ -94,6 +95,7 @@ async def _round(
         answers = await answers_of_round(artifact_cache, cycle, model.round, model.artifact)
     return model.to_plain() | {
         "answers": answers,
+        "own_questions": own_questions_of_round(cycle, model.round, model.artifact),
         "verdict_document": await verdict_of(artifact_cache, cycle, model),
         "completions": await completions_of(artifact_cache, cycle, model),
         "data": await data_of(state, artifact_cache, cycle, model.round),

@@ -22,6 +22,10 @@ from jupiterd.cycle.rounds.explanation import explain
 from jupiterd.cycle.rounds.round_course import RoundCourse
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.queries.cycle.answers_of_round import answers_of_round
+from jupiterd.daemon.queries.cycle.own_questions_of_round import (
+    own_question_lines,
+    own_questions_of_round,
+)
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, short
@@ -61,6 +65,7 @@ async def verdict_document(
     if incumbent:
         _check_compared(judged, incumbent, given)
     begun = judged.cycle.begun
+    own = own_questions_of_round(judged.cycle, judged.fact.round, judged.fact.candidate)
     return {
         "schema": SCHEMA,
         "verdict": {
@@ -72,7 +77,8 @@ async def verdict_document(
             "verdict": judged.fact.verdict,
             "candidate": judged.fact.candidate,
             "folder": str(recorded),
-            "explained": explain(document, _course(judged)),
+            "explained": [*explain(document, _course(judged)), *own_question_lines(own)],
+            "own_questions": own,
             "answers": await answers_of_round(
                 artifact_cache, judged.cycle, judged.fact.round, judged.fact.candidate
             ),

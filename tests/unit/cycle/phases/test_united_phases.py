@@ -1,9 +1,13 @@
 """The table of phases: how batches are united, and what a purge does to that."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.domain.domain import Domain, parse_domain
+from jupiterd.cycle.phases.evaluate import grades_before
 from jupiterd.cycle.phases.steps import RunItems, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from tests.support.cycle.round_walk import (
@@ -114,7 +118,26 @@ def test_a_domains_own_questions_go_to_uniting_and_their_files_name_to_no_item(
     found = items_of_a_round(asks, artifact("questions"))
     uniting = found["r1/filter/0"]
     assert uniting.inputs["questions"] == artifact("questions")
-    assert {name: item.params for name, item in found.items()} == {
+    scoring = next(item for item in found.values() if "own_questions" in item.params)
+    assert (scoring.phase, scoring.inputs["questions"]) == (
+        Phase.EVALUATE,
+        uniting.inputs["questions"],
+    )
+    assert scoring.params["own_questions"]["models"] == scoring.params["answers"]["models"]
+    assert {name: _without(item.params, "own_questions") for name, item in found.items()} == {
         name: item.params for name, item in plain.items()
     }
     assert all("questions" not in item.inputs for item in plain.values())
+
+
+def _without(params: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {each: value for each, value in params.items() if each != name}
+
+
+def test_models_that_were_asked_in_an_earlier_round_arent_asked_again(domain: Domain) -> None:
+    before = WorkResult({}, {"own_questions": 4.0, f"own_right:{artifact('student')}": 3.0})
+    now = view(
+        {"r1/evaluate/0/cccccccc": before}, round=2, candidate=artifact("next"),
+        questions=artifact("questions"), best_student=artifact("student"),
+    )  # fmt: skip
+    assert grades_before(now) == {artifact("student"): [3, 4]}

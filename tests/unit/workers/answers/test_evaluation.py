@@ -1,7 +1,9 @@
 """A round's models answer the cycle's prompts once it is scored; nothing fails because of that."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,10 @@ from jupiterd.cycle.generation.round_answers import (
     RoundAnswers,
     read_answers,
 )
+from jupiterd.cycle.questions.accuracy import Accuracy
+from jupiterd.cycle.questions.question_file import QUESTIONS_FILE
+from jupiterd.cycle.questions.round_grades import TROUBLE as OWN_TROUBLE
+from jupiterd.cycle.questions.round_grades import grades_in
 from jupiterd.protocol.frames import TaskFinished
 from tests.support.workers.data_material import function, real, run_worker, write
 from tests.support.workers.tiny_models import write_model
@@ -145,3 +151,31 @@ def test_what_keeps_all_from_answering_is_told_and_fails_nothing(
     end = done(tmp_path, inputs, **params)
     assert end.outputs == {"scores": "scores"}
     assert reason in str(end.summary[TROUBLE])
+
+
+def test_the_models_are_asked_the_domains_own_questions_once_each(
+    tmp_path: Path, inputs: dict[str, Path]
+) -> None:
+    rows = [
+        {"question": "Why is 1?", "answer": "So."},
+        {"question": "def", "choices": ["(", ")"], "answer": 1},
+    ]
+    folder = tmp_path / "questions"
+    folder.mkdir()
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / QUESTIONS_FILE).write_text(lines)
+    models = {"candidate": NEW, "incumbent": OLD, "base": OLD}
+    wanted: dict[str, Any] = {"models": models, "known": {}}
+    given = {**inputs, "questions": folder}
+    end = done(tmp_path / "first", given, own_questions=wanted)
+    grades = grades_in(end.counts)
+    assert {model: each.questions for model, each in grades.items()} == {OLD: 2, NEW: 2}
+    assert end.counts["own_right"] == grades[NEW].right
+    assert (end.outputs["answers"], end.summary) == ("answers", {})
+    wanted["known"] = {OLD: [2, 2], NEW: [7, 9]}
+    again = grades_in(done(tmp_path / "next", given, own_questions=wanted).counts)
+    assert again == {OLD: Accuracy(2, 2), NEW: grades[NEW]}, "of so many it knows one"
+    (folder / QUESTIONS_FILE).write_text("{")
+    failed = done(tmp_path / "bad", given, own_questions=wanted)
+    assert "line 1 of" in str(failed.summary[OWN_TROUBLE])
+    assert grades_in(failed.counts) == {}

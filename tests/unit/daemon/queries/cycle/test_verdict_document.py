@@ -27,6 +27,8 @@ from jupiterd.cycle.generation.round_answers import (
     RoundAnswers,
 )
 from jupiterd.cycle.phases.view import item_id
+from jupiterd.cycle.questions.round_grades import TROUBLE as OWN_TROUBLE
+from jupiterd.cycle.questions.round_grades import grade_counts
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.queries.cycle.answers_of_round import NOT_IN_REACH
 from jupiterd.daemon.queries.cycle.verdict_document import verdict_document
@@ -145,6 +147,33 @@ async def test_answers_stand_beside_the_verdict_of_their_round(tmp_path: Path) -
         assert (await asked(one, "1"))["answers"]["rows"] == []
         one.artifact_cache.store.remove(artifact)
         assert (await asked(one, "2"))["answers"] == {"trouble": NOT_IN_REACH, **NOTHING}
+
+
+async def test_the_domains_own_questions_are_told_below_the_reasons(tmp_path: Path) -> None:
+    item = item_id(2, Phase.EVALUATE, 0, SECOND)
+    counts = grade_counts(20, {SECOND: 14, FIRST: 9}, SECOND)
+    async with serving(tmp_path, "one") as one:
+        await judged(one, tmp_path / "made")
+        assert (await asked(one, "2"))["own_questions"] is None
+        reasons = (await asked(one, "2"))["explained"]
+        summary = {OWN_TROUBLE: "base: no model can be read"}
+        own = WorkCompleted(
+            CYCLE, 2, Phase.EVALUATE, item, one.identity.node_id, {}, counts, summary
+        )
+        await one.replica.append(2, [own])
+        told = await asked(one, "2")
+    assert told["own_questions"]["models"][SECOND] | {"low": 0, "high": 0} == {
+        "right": 14, "questions": 20, "low": 0, "high": 0,
+    }  # fmt: skip
+    assert told["explained"] == [
+        *reasons,
+        "",
+        (
+            "Your own questions: the candidate 14 of 20 right (95 %: 48 to 85 %); "
+            "the last student 9 of 20 right (95 %: 26 to 66 %)."
+        ),
+        "Your own questions weren't asked of all: base: no model can be read.",
+    ]
 
 
 async def test_a_damaged_file_of_answers_leaves_the_verdict_as_it_is(tmp_path: Path) -> None:

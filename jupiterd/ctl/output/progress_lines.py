@@ -148,9 +148,11 @@ def final_lines(cycle: Cycle) -> list[str]:
 
 
 def _no_model(run: Cycle) -> str:
-    """Return the text in place of a model id; a stopped training run still has checkpoints."""
-    is_stopped = run.get("state") == "stopped" and not is_cycle(run)
-    return f"{NONE} yet; its checkpoints: jupiterctl model list" if is_stopped else NONE
+    """Return the text in place of a model id; a run that was stopped or failed has checkpoints."""
+    state = run.get("state")
+    if is_cycle(run) or not (state == "stopped" or (state == "failed" and run.get("step"))):
+        return NONE
+    return f"{NONE} yet; its checkpoints: jupiterctl model list"
 
 
 COIN_BPB = 8.0

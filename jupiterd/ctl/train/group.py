@@ -180,20 +180,24 @@ def start(
 
 
 @command.command()
+@click.argument("run", metavar="[RUN]", required=False)
 @view_options
 @click.pass_obj
-def status(invocation: Invocation, **wanted: bool) -> None:
-    """Show the running training, or the last one.
+def status(invocation: Invocation, run: str | None, **wanted: bool) -> None:
+    """Show the running training, or the last one, or any other.
+
+    RUN is its name, an id or the beginning of one.
 
     \b
     Examples:
       jupiterctl train status
+      jupiterctl train status 3f2a91bc
       jupiterctl train status --curve --outer-rounds
       jupiterctl train status -o json | jq .train.loss
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask
 
-    document = ask(invocation.state_dir, NOUN)
+    document = ask(invocation.state_dir, f"{NOUN}/{run}" if run else NOUN)
     train = document.get(NOUN)
     views = views_of(invocation.state_dir, train, wanted)
     Console.of(invocation).show(

@@ -6,6 +6,7 @@ Owns their keys. Changes nothing.
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted
@@ -14,6 +15,7 @@ from jupiterd.cluster.ledger.state import CycleState, State
 from jupiterd.cluster.membership.failure_detector import Liveness
 from jupiterd.cluster.membership.pending_joins import PendingJoin
 from jupiterd.cluster.values.machine_load import shown_load
+from jupiterd.cluster.values.run_names import Named, meant
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.leader.node_speed import speed_of
 from jupiterd.daemon.queries.cluster.admission_document import admission_document, token_documents
@@ -24,6 +26,7 @@ from jupiterd.daemon.runtime.approval_words import spelled
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.document_schema import SCHEMA
+from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 if TYPE_CHECKING:
@@ -89,12 +92,34 @@ def cycle_status_document(sources: DocumentSources, wanted: str) -> dict[str, An
 
 
 def train_document(sources: DocumentSources, run_id: str) -> dict[str, Any]:
-    """Return a training run alone: the one named, else the running or latest one."""
+    """Return a training run alone: the one named, else the running or latest one.
+
+    run_id: its id, the beginning of one, or its name; of several so called the newest
+
+    Raises:
+        NotFoundError: none is called so. One that is known by its whole id may only not be here
+            yet: the document is empty then.
+        UsageError: several ids begin so.
+    """
     if not run_id:
         return {"schema": SCHEMA, "train": current_training(sources)}
     run = sources.replica.state.cycles.get(CycleId(run_id))
+    if run is None and not _IS_WHOLE(run_id):
+        run = _run_called(sources.replica.state, run_id)
     is_known = run is not None and run.training is not None
     return {"schema": SCHEMA, "train": shown(sources, run) if run and is_known else None}
+
+
+def _run_called(state: State, wanted: str) -> CycleState:
+    runs = [run for run in state.cycles.values() if run.training is not None and is_whole(run)]
+    newest_first = sorted(runs, key=attrgetter("start_order"), reverse=True)
+    known = [
+        Named(run, run.training.name, [run.training.cycle]) for run in newest_first if run.training
+    ]
+    if found := meant(known, wanted):
+        return found[0]
+    hint = f"the newest is {known[0].name}" if known else "none has been started"
+    raise NotFoundError(f"no training run is called {wanted}", f"{hint}: jupiterctl train status")
 
 
 def current_cycle(sources: DocumentSources) -> dict[str, Any] | None:

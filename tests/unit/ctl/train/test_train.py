@@ -271,6 +271,22 @@ def test_status_of_one_that_was_stopped_says_so_and_where_its_checkpoints_are(da
     assert told[-1] == "model: none yet; its checkpoints: jupiterctl model list"
 
 
+def test_one_that_failed_has_checkpoints_once_it_has_trained(daemon, ctl):
+    failure = {"code": "loss-diverged", "message": "the loss is no number", "hint": "go back"}
+    failed = train("failed", failure=failure) | {"step": 40}
+    daemon.documents["train"] = {"schema": "jupiter/v1", "train": failed}
+    told = ctl("train", "status").out.splitlines()
+    assert told[-1] == "model: none yet; its checkpoints: jupiterctl model list"
+    begun = train("failed", failure=failure) | {"step": 0}
+    daemon.documents["train"] = {"schema": "jupiter/v1", "train": begun}
+    assert ctl("train", "status").out.splitlines()[-1] == "model: none"
+
+
+def test_status_shows_the_run_that_is_named(daemon, ctl):
+    daemon.documents["train/letters"] = {"schema": "jupiter/v1", "train": train("stopped")}
+    assert "facade00" in ctl("train", "status", "letters").out
+
+
 @pytest.mark.parametrize(
     "command", [("train", "stop"), ("train", "start", "--resume"), ("cycle", "resume")]
 )

@@ -247,6 +247,11 @@ async def test_a_run_is_told_with_the_keys_of_a_cycle(tmp_path: Path) -> None:
         ended = train_document(one.observers.sources, CYCLE)["train"]
         assert (ended["state"], ended["val_bpb"], ended["verdicts"]) == ("finished", 2.25, [])
         assert train_document(one.observers.sources, other)["train"] is None
+        for called in ("letters", CYCLE[:6]):
+            assert train_document(one.observers.sources, called)["train"]["id"] == CYCLE
+        with pytest.raises(NotFoundError, match="no training run is called nobody") as caught:
+            train_document(one.observers.sources, "nobody")
+        assert caught.value.hint == "the newest is letters: jupiterctl train status"
 
 
 async def test_data_sets_are_listed_with_how_far_they_are(tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ class WordsEndpoint:
     """A client went away in mid-answer."""
     refusal: tuple[int, Mapping[str, Any], Mapping[str, str]] | None = None
     """Status, error and headers in place of an answer."""
+    most_messages: int | None = None
+    """More than so many are longer than its context."""
     breaks_with: Mapping[str, Any] | None = None
     """The error that ends an answer which has begun."""
     is_cut: bool = False
@@ -84,6 +86,9 @@ class WordsEndpoint:
         self.asked.append(body | {"path": request.path})
         if not self.chats and "messages" in body:
             error = {"message": f"{body['model']} has no chat template: it completes text"}
+            return web.json_response({"error": error}, status=400)
+        if self.most_messages and len(body.get("messages", ())) > self.most_messages:
+            error = {"message": "the prompt is too long", "code": "context_length_exceeded"}
             return web.json_response({"error": error}, status=400)
         if self.refusal:
             status, error, headers = self.refusal

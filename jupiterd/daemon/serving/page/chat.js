@@ -2,6 +2,7 @@
 // know how the endpoint is asked (endpoint.js), nor how answers are drawn (conversation.js).
 
 import { cardOf } from "./card.js";
+import * as context from "./context.js";
 import { Answer, Conversation } from "./conversation.js";
 import { button, byId, make } from "./dom.js";
 import * as endpoint from "./endpoint.js";
@@ -9,6 +10,7 @@ import * as settings from "./settings.js";
 
 const MOST_TOKENS = 512;
 const PROMOTED = "promoted";
+const TOO_LONG = "context_length_exceeded";
 const NO_TEMPLATE = /no chat template/i;
 const SLOW_S = 4;
 const LEAST_S = 0.05;
@@ -121,7 +123,7 @@ async function ask(said) {
 
 async function write(answer, before, said) {
   const { signal } = running;
-  const clock = { began: performance.now(), first: null, pieces: 0, tokens: null, end: "", waits: "" };
+  const clock = { began: performance.now(), first: null, pieces: 0, tokens: null, promptTokens: 0, end: "", waits: "" };
   const ticking = setInterval(() => answer.waits(waitingFor(clock)), 1000);
   try {
     await follow(answer, clock, before, said, signal);
@@ -136,25 +138,42 @@ async function write(answer, before, said) {
 }
 
 async function follow(answer, clock, before, said, signal) {
+  if (!answer.isChat) return read(answer, clock, { prompt: said }, signal);
+  const all = [...before, { role: "user", content: said }];
+  const room = contextOf(answer) - mostTokens(answer);
+  await converse(answer, clock, all, context.fitted(answer.model, all, room), signal);
+}
+
+/** Ask with these messages of all; where the engine counts more tokens, with fewer of them. */
+async function converse(answer, clock, all, messages, signal) {
+  answer.note(context.leftOut(all, messages, contextOf(answer)));
   try {
-    for await (const piece of endpoint.answer(bodyFor(answer, before, said), answer.isChat, signal)) take(answer, clock, piece);
+    await read(answer, clock, { messages }, signal);
+    context.learn(answer.model, messages, clock.promptTokens);
   } catch (error) {
-    if (!answer.isChat || !NO_TEMPLATE.test(error.message)) throw error;
+    const isTooLong = error.code === TOO_LONG && !answer.text && context.canForget(messages);
+    if (isTooLong) return converse(answer, clock, all, context.forgetting(messages), signal);
+    if (!NO_TEMPLATE.test(error.message)) throw error;
     cards.set(answer.model, { ...cards.get(answer.model), chat: false });
     answer.becomesText();
-    await follow(answer, clock, before, said, signal);
+    await read(answer, clock, { prompt: all.at(-1).content }, signal);
   }
 }
 
-function bodyFor(answer, before, said) {
-  const { temperature, maxTokens } = settings.now();
-  const context = cards.get(answer.model)?.context_tokens;
-  const most = maxTokens ?? (context > 0 ? Math.min(MOST_TOKENS, Math.ceil(context / 2)) : MOST_TOKENS);
-  const asked = answer.isChat ? { messages: [...before, { role: "user", content: said }] } : { prompt: said };
-  return { model: answer.model, temperature, max_tokens: most, ...asked };
+async function read(answer, clock, asked, signal) {
+  const { temperature } = settings.now();
+  const body = { model: answer.model, temperature, max_tokens: mostTokens(answer), ...asked };
+  for await (const piece of endpoint.answer(body, answer.isChat, signal)) take(answer, clock, piece);
 }
 
-function take(answer, clock, { text, thought, end, tokens, waits }) {
+const contextOf = (answer) => cards.get(answer.model)?.context_tokens ?? 0;
+
+function mostTokens(answer) {
+  const size = contextOf(answer);
+  return settings.now().maxTokens ?? (size > 0 ? Math.min(MOST_TOKENS, Math.ceil(size / 2)) : MOST_TOKENS);
+}
+
+function take(answer, clock, { text, thought, end, tokens, promptTokens, waits }) {
   if (text || thought) {
     clock.first ??= performance.now();
     clock.pieces += 1;
@@ -167,6 +186,7 @@ function take(answer, clock, { text, thought, end, tokens, waits }) {
   clock.waits = waits ?? clock.waits;
   clock.end = end ?? clock.end;
   clock.tokens = tokens ?? clock.tokens;
+  clock.promptTokens = promptTokens ?? clock.promptTokens;
 }
 
 function fail(answer, error, clock) {
@@ -230,7 +250,7 @@ function showAbout(isShown) {
   byId("show-card").setAttribute("aria-expanded", String(isShown));
 }
 
-const hasRoomForCard = () => matchMedia("(min-width: 64rem)").matches;
+const roomForCard = matchMedia("(min-width: 64rem)");
 
 // --- the token
 
@@ -298,7 +318,8 @@ function prepare() {
   byId("ask-token").addEventListener("cancel", (event) => event.preventDefault());
   document.addEventListener("visibilitychange", () => { if (!document.hidden && !running) begin(); });
   settings.prepare(showWelcome);
-  showAbout(hasRoomForCard());
+  roomForCard.addEventListener("change", () => showAbout(roomForCard.matches));
+  showAbout(roomForCard.matches);
 }
 
 prepare();

@@ -11,7 +11,9 @@ export class Answer {
     this.below = make("p", "figures");
     this.trouble = make("div", "trouble");
     this.trouble.hidden = true;
-    this.element = make("article", "answer", make("h3", "", model), this.body, this.trouble, this.below);
+    this.noted = make("p", "noted");
+    this.noted.hidden = true;
+    this.element = make("article", "answer", make("h3", "", model), this.noted, this.body, this.trouble, this.below);
     this.element.setAttribute("aria-busy", "true");
     this.frame = 0;
     this.show();
@@ -21,6 +23,12 @@ export class Answer {
   becomesText() {
     this.isChat = false;
     this.show();
+  }
+
+  /** Say something of how it was asked; nothing: there is nothing to say. */
+  note(message) {
+    this.noted.hidden = !message;
+    this.noted.textContent = message;
   }
 
   /** Take what came; it is drawn with the next picture. */

@@ -94,7 +94,7 @@ async function brokenOff() {
 
 /**
  * Yield an answer as it is written: `{text}`, `{thought}` (what a model that reasons writes for
- * itself), `{end}` (why it ended), `{tokens}`, and `{waits}`, what it waits for.
+ * itself), `{end}` (why it ended), `{tokens, promptTokens}`, and `{waits}`, what it waits for.
  *
  * isChat: `body` has messages, otherwise a prompt. Raises EndpointError, and AbortError if stopped.
  */
@@ -122,7 +122,9 @@ function* pieces(said) {
   if (thought) yield { thought, waits: "it thinks" };
   if (text) yield { text };
   if (choice?.finish_reason) yield { end: choice.finish_reason };
-  if (said.usage?.completion_tokens) yield { tokens: said.usage.completion_tokens };
+  if (said.usage?.completion_tokens) {
+    yield { tokens: said.usage.completion_tokens, promptTokens: said.usage.prompt_tokens };
+  }
 }
 
 /** Yield the data and comment of each event of a stream whose pieces may be cut anywhere. */

@@ -8,7 +8,7 @@ const HEADING = /^(#{1,6})\s+(.*)$/;
 const BULLET = /^\s*[-*+]\s+(.*)$/;
 const NUMBERED = /^\s*(\d{1,9})[.)]\s+(.*)$/;
 const QUOTE = /^\s*>\s?(.*)$/;
-const INLINE = /(`+)([^`]+)\1|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*/g;
+const INLINE = /(?<!`)(`+)(?!`)([^]*?[^`])\1(?!`)|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*/g;
 
 /** Return the parts of a text, each with the lines that it is made of. */
 export function blocksOf(text) {
@@ -109,7 +109,7 @@ function inline(text) {
 }
 
 function inlineNode([, , code, bold, italic]) {
-  if (code !== undefined) return make("code", "", code);
+  if (code !== undefined) return make("code", "", /^ .*[^ ].* $/s.test(code) ? code.slice(1, -1) : code);
   return bold === undefined ? make("em", "", italic) : make("strong", "", bold);
 }
 

@@ -335,6 +335,49 @@ async def test_an_answer_that_breaks_off_keeps_what_was_written(tab, endpoint):
     assert await tab.text(".trouble") == "the engine died\nask again"
 
 
+async def test_the_oldest_turns_are_left_out_where_the_context_is_full_and_that_is_said(
+    tab, endpoint
+):
+    endpoint.most_messages = 3
+    await opened(tab, endpoint)
+    for question in ("one", "two"):
+        assert await answered(tab, question) == "Hello there."
+        assert await tab.text(".lanes:last-child .noted") == ""
+    assert await answered(tab, "three") == "Hello there."
+    said = [each["content"] for each in endpoint.asked[-1]["messages"]]
+    assert said == ["two", "Hello there.", "three"]
+    noted = await tab.text(".lanes:last-child .noted")
+    assert "of 2,048 tokens has no room for the whole conversation" in noted
+    assert "the oldest question and its answer are left out" in noted
+
+
+async def test_what_a_context_has_no_room_for_is_not_even_sent(tab, endpoint):
+    endpoint.cards["promoted"] = CARD | {"context_tokens": 100}
+    await opened(tab, endpoint)
+    await answered(tab, "a" * 120)
+    await answered(tab, "b" * 120)
+    assert [each["content"] for each in endpoint.asked[-1]["messages"]] == ["b" * 120]
+    assert "left out" in await tab.text(".lanes:last-child .noted")
+
+
+async def test_words_of_code_may_have_backticks_in_them(tab, endpoint):
+    endpoint.words["promoted"] = ["Use ``a `b` c``, `` ` `` and `x`; ``an open one `y`."]
+    await opened(tab, endpoint)
+    await answered(tab, "Hello?")
+    found = "[...document.querySelectorAll('.said p code')].map((each) => each.textContent)"
+    assert await tab.value(found) == ["a `b` c", "`", "x", "y"]
+
+
+async def test_the_card_goes_and_comes_with_the_room_for_it(tab, endpoint):
+    await opened(tab, endpoint)
+    shown = "document.body.classList.contains('with-card')"
+    await tab.until(shown)
+    await tab.size(700, 720)
+    await tab.until(f"!{shown}")
+    await tab.size(1280, 800)
+    await tab.until(shown)
+
+
 @pytest.mark.parametrize("is_gone", [False, True])
 async def test_a_connection_that_is_cut_is_told_with_whether_anybody_is_left(
     tab, endpoint, is_gone

@@ -1,5 +1,6 @@
 """A rank tries micro batches on its device, and trains as if it had known the best one."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -306,3 +307,27 @@ def test_a_choice_that_cant_be_kept_leaves_no_file_behind(tmp_path: Path):
     (tmp_path / "choices").mkdir()  # where the file would be
     KeptChoices(str(tmp_path / "choices"), "a" * 64).keep(Choice(2, 4, 10.0))
     assert [each.name for each in tmp_path.iterdir()] == ["choices"]
+
+
+def test_ranks_that_keep_their_choices_at_a_time_lose_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The second begins when the first has read the file, and not yet replaced it."""
+    path, second = tmp_path / "choices", Choice(4, 8, 20.0)
+    others: list[threading.Thread] = []
+    read = KeptChoices._text
+
+    def read_while_another_begins(self: KeptChoices) -> str:
+        found = read(self)
+        if not others:
+            other = threading.Thread(target=KeptChoices(str(path), "b" * 64).keep, args=(second,))
+            others.append(other)
+            other.start()
+            other.join(0.2)  # as long as it takes where nobody waits
+        return found
+
+    monkeypatch.setattr(KeptChoices, "_text", read_while_another_begins)
+    KeptChoices(str(path), "a" * 64).keep(Choice(2, 4, 10.0))
+    others[0].join()
+    assert KeptChoices(str(path), "a" * 64).found(4) == Choice(2, 4, 10.0)
+    assert KeptChoices(str(path), "b" * 64).found(8) == second

@@ -22,7 +22,7 @@ from jupiterd.client.socket_path import SocketPath
 from jupiterd.errors import JupiterError
 from jupiterd.protocol.call_errors import CODE_KEY, from_rpc
 from jupiterd.protocol.local_query import ANSWER_TIMEOUT_S, MAX_ANSWER_BYTES, Document
-from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2
+from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2, serving_pb2
 
 EXECUTE_TIMEOUT_S = 30.0
 """Seconds. A command may have to wait for an election and for a second copy of its entry."""
@@ -40,6 +40,8 @@ _OPTIONS = (
 WatchCall = grpc.aio.UnaryStreamCall[control_pb2.WatchRequest, control_pb2.WatchEvent]
 
 ScriptCall = grpc.aio.StreamStreamCall[script_pb2.ScriptRequest, script_pb2.ScriptEvent]
+
+BatchCall = grpc.aio.StreamStreamCall[serving_pb2.BatchAsked, serving_pb2.BatchPiece]
 
 
 class ControlChannel:
@@ -100,6 +102,10 @@ class ControlChannel:
     def open_script(self, requests: AsyncIterable[script_pb2.ScriptRequest]) -> ScriptCall:
         """Start ranks of a script on another machine, or follow them; they outlive the call."""
         return cast("ScriptCall", self._stub.RunScript(requests))
+
+    def open_batches(self, asked: AsyncIterable[serving_pb2.BatchAsked]) -> BatchCall:
+        """Have another machine answer what tasks ask, for as long as the call is open."""
+        return cast("BatchCall", self._stub.AnswerBatches(asked))
 
     @contextlib.contextmanager
     def translated(self) -> Generator[None]:

@@ -192,6 +192,17 @@ class RankStuck:
 
 
 @dataclass(frozen=True)
+class BatchWritten:
+    """Worker to whoever runs it: a batch of requests or of answers lies in a file.
+
+    Requests are answered by an `InputArrived` of the same name.
+    """
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True)
 class RankListening:
     """Worker to daemon: a rank of a ring accepts others on this port."""
 
@@ -302,6 +313,7 @@ Frame = (
     | CheckpointUnsaved
     | StateSaved
     | RankStuck
+    | BatchWritten
     | RankListening
     | StoreAsked
     | StoreAnswered
@@ -330,6 +342,7 @@ _KINDS: dict[str, type[Frame]] = {
         CheckpointUnsaved,
         StateSaved,
         RankStuck,
+        BatchWritten,
         RankListening,
         StoreAsked,
         StoreAnswered,

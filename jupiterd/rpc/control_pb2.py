@@ -23,25 +23,26 @@ _sym_db = _symbol_database.Default()
 
 
 from jupiterd.rpc import script_pb2 as jupiter_dot_v1_dot_script__pb2
+from jupiterd.rpc import serving_pb2 as jupiter_dot_v1_dot_serving__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18jupiter/v1/control.proto\x12\njupiter.v1\x1a\x17jupiter/v1/script.proto\"\x1d\n\rStatusRequest\x12\x0c\n\x04noun\x18\x01 \x01(\t\"\x18\n\x08\x44ocument\x12\x0c\n\x04json\x18\x01 \x01(\t\"\x1c\n\x0cWatchRequest\x12\x0c\n\x04noun\x18\x01 \x01(\t\"{\n\nWatchEvent\x12(\n\x08snapshot\x18\x01 \x01(\x0b\x32\x14.jupiter.v1.DocumentH\x00\x12%\n\x05\x64\x65lta\x18\x02 \x01(\x0b\x32\x14.jupiter.v1.DocumentH\x00\x12\x13\n\theartbeat\x18\x03 \x01(\x04H\x00\x42\x07\n\x05\x65vent\"6\n\x0e\x45xecuteRequest\x12\x0c\n\x04verb\x18\x01 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x02 \x01(\t2\x83\x02\n\x07\x43ontrol\x12\x39\n\x06Status\x12\x19.jupiter.v1.StatusRequest\x1a\x14.jupiter.v1.Document\x12;\n\x05Watch\x12\x18.jupiter.v1.WatchRequest\x1a\x16.jupiter.v1.WatchEvent0\x01\x12;\n\x07\x45xecute\x12\x1a.jupiter.v1.ExecuteRequest\x1a\x14.jupiter.v1.Document\x12\x43\n\tRunScript\x12\x19.jupiter.v1.ScriptRequest\x1a\x17.jupiter.v1.ScriptEvent(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18jupiter/v1/control.proto\x12\njupiter.v1\x1a\x17jupiter/v1/script.proto\x1a\x18jupiter/v1/serving.proto\"\x1d\n\rStatusRequest\x12\x0c\n\x04noun\x18\x01 \x01(\t\"\x18\n\x08\x44ocument\x12\x0c\n\x04json\x18\x01 \x01(\t\"\x1c\n\x0cWatchRequest\x12\x0c\n\x04noun\x18\x01 \x01(\t\"{\n\nWatchEvent\x12(\n\x08snapshot\x18\x01 \x01(\x0b\x32\x14.jupiter.v1.DocumentH\x00\x12%\n\x05\x64\x65lta\x18\x02 \x01(\x0b\x32\x14.jupiter.v1.DocumentH\x00\x12\x13\n\theartbeat\x18\x03 \x01(\x04H\x00\x42\x07\n\x05\x65vent\"6\n\x0e\x45xecuteRequest\x12\x0c\n\x04verb\x18\x01 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x02 \x01(\t2\xc8\x02\n\x07\x43ontrol\x12\x39\n\x06Status\x12\x19.jupiter.v1.StatusRequest\x1a\x14.jupiter.v1.Document\x12;\n\x05Watch\x12\x18.jupiter.v1.WatchRequest\x1a\x16.jupiter.v1.WatchEvent0\x01\x12;\n\x07\x45xecute\x12\x1a.jupiter.v1.ExecuteRequest\x1a\x14.jupiter.v1.Document\x12\x43\n\tRunScript\x12\x19.jupiter.v1.ScriptRequest\x1a\x17.jupiter.v1.ScriptEvent(\x01\x30\x01\x12\x43\n\rAnswerBatches\x12\x16.jupiter.v1.BatchAsked\x1a\x16.jupiter.v1.BatchPiece(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'jupiter.v1.control_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_STATUSREQUEST']._serialized_start=65
-  _globals['_STATUSREQUEST']._serialized_end=94
-  _globals['_DOCUMENT']._serialized_start=96
-  _globals['_DOCUMENT']._serialized_end=120
-  _globals['_WATCHREQUEST']._serialized_start=122
-  _globals['_WATCHREQUEST']._serialized_end=150
-  _globals['_WATCHEVENT']._serialized_start=152
-  _globals['_WATCHEVENT']._serialized_end=275
-  _globals['_EXECUTEREQUEST']._serialized_start=277
-  _globals['_EXECUTEREQUEST']._serialized_end=331
-  _globals['_CONTROL']._serialized_start=334
-  _globals['_CONTROL']._serialized_end=593
+  _globals['_STATUSREQUEST']._serialized_start=91
+  _globals['_STATUSREQUEST']._serialized_end=120
+  _globals['_DOCUMENT']._serialized_start=122
+  _globals['_DOCUMENT']._serialized_end=146
+  _globals['_WATCHREQUEST']._serialized_start=148
+  _globals['_WATCHREQUEST']._serialized_end=176
+  _globals['_WATCHEVENT']._serialized_start=178
+  _globals['_WATCHEVENT']._serialized_end=301
+  _globals['_EXECUTEREQUEST']._serialized_start=303
+  _globals['_EXECUTEREQUEST']._serialized_end=357
+  _globals['_CONTROL']._serialized_start=360
+  _globals['_CONTROL']._serialized_end=688
 # @@protoc_insertion_point(module_scope)

@@ -1,4 +1,5 @@
 from jupiterd.rpc import script_pb2 as _script_pb2
+from jupiterd.rpc import serving_pb2 as _serving_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Mapping as _Mapping

@@ -5,6 +5,7 @@ import warnings
 
 from jupiterd.rpc import control_pb2 as jupiter_dot_v1_dot_control__pb2
 from jupiterd.rpc import script_pb2 as jupiter_dot_v1_dot_script__pb2
+from jupiterd.rpc import serving_pb2 as jupiter_dot_v1_dot_serving__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -55,6 +56,11 @@ class ControlStub:
                 request_serializer=jupiter_dot_v1_dot_script__pb2.ScriptRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_script__pb2.ScriptEvent.FromString,
                 _registered_method=True)
+        self.AnswerBatches = channel.stream_stream(
+                '/jupiter.v1.Control/AnswerBatches',
+                request_serializer=jupiter_dot_v1_dot_serving__pb2.BatchAsked.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_serving__pb2.BatchPiece.FromString,
+                _registered_method=True)
 
 
 class ControlServicer:
@@ -87,6 +93,13 @@ class ControlServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AnswerBatches(self, request_iterator, context):
+        """Has another machine answer what tasks ask, which the first message names; as in serving.proto.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControlServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -109,6 +122,11 @@ def add_ControlServicer_to_server(servicer, server):
                     servicer.RunScript,
                     request_deserializer=jupiter_dot_v1_dot_script__pb2.ScriptRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_script__pb2.ScriptEvent.SerializeToString,
+            ),
+            'AnswerBatches': grpc.stream_stream_rpc_method_handler(
+                    servicer.AnswerBatches,
+                    request_deserializer=jupiter_dot_v1_dot_serving__pb2.BatchAsked.FromString,
+                    response_serializer=jupiter_dot_v1_dot_serving__pb2.BatchPiece.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -219,6 +237,33 @@ class Control:
             '/jupiter.v1.Control/RunScript',
             jupiter_dot_v1_dot_script__pb2.ScriptRequest.SerializeToString,
             jupiter_dot_v1_dot_script__pb2.ScriptEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AnswerBatches(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/jupiter.v1.Control/AnswerBatches',
+            jupiter_dot_v1_dot_serving__pb2.BatchAsked.SerializeToString,
+            jupiter_dot_v1_dot_serving__pb2.BatchPiece.FromString,
             options,
             channel_credentials,
             insecure,

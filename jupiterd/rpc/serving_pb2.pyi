@@ -54,3 +54,37 @@ class AnswerOver(_message.Message):
     hint: str
     retry_after_s: float
     def __init__(self, code: _Optional[str] = ..., reason: _Optional[str] = ..., hint: _Optional[str] = ..., retry_after_s: _Optional[float] = ...) -> None: ...
+
+class BatchAsked(_message.Message):
+    __slots__ = ("node", "order", "batch")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    ORDER_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    order: BatchOrder
+    batch: Batch
+    def __init__(self, node: _Optional[str] = ..., order: _Optional[_Union[BatchOrder, _Mapping]] = ..., batch: _Optional[_Union[Batch, _Mapping]] = ...) -> None: ...
+
+class BatchOrder(_message.Message):
+    __slots__ = ("artifact", "device")
+    ARTIFACT_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    artifact: str
+    device: str
+    def __init__(self, artifact: _Optional[str] = ..., device: _Optional[str] = ...) -> None: ...
+
+class Batch(_message.Message):
+    __slots__ = ("number", "lines")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    lines: bytes
+    def __init__(self, number: _Optional[int] = ..., lines: _Optional[bytes] = ...) -> None: ...
+
+class BatchPiece(_message.Message):
+    __slots__ = ("answers", "over")
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    OVER_FIELD_NUMBER: _ClassVar[int]
+    answers: Batch
+    over: AnswerOver
+    def __init__(self, answers: _Optional[_Union[Batch, _Mapping]] = ..., over: _Optional[_Union[AnswerOver, _Mapping]] = ...) -> None: ...

@@ -39,6 +39,11 @@ class ServingStub:
                 request_serializer=jupiter_dot_v1_dot_serving__pb2.AnswerAsked.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_serving__pb2.AnswerPiece.FromString,
                 _registered_method=True)
+        self.AnswerBatches = channel.stream_stream(
+                '/jupiter.v1.Serving/AnswerBatches',
+                request_serializer=jupiter_dot_v1_dot_serving__pb2.BatchAsked.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_serving__pb2.BatchPiece.FromString,
+                _registered_method=True)
 
 
 class ServingServicer:
@@ -53,6 +58,14 @@ class ServingServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AnswerBatches(self, request_iterator, context):
+        """Answers what tasks of lm-evaluation-harness ask a model that the callee has, batch by batch; the
+        tasks stay with the caller. The first message of both is as above: an empty piece, then the order.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ServingServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -60,6 +73,11 @@ def add_ServingServicer_to_server(servicer, server):
                     servicer.Answer,
                     request_deserializer=jupiter_dot_v1_dot_serving__pb2.AnswerAsked.FromString,
                     response_serializer=jupiter_dot_v1_dot_serving__pb2.AnswerPiece.SerializeToString,
+            ),
+            'AnswerBatches': grpc.stream_stream_rpc_method_handler(
+                    servicer.AnswerBatches,
+                    request_deserializer=jupiter_dot_v1_dot_serving__pb2.BatchAsked.FromString,
+                    response_serializer=jupiter_dot_v1_dot_serving__pb2.BatchPiece.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -89,6 +107,33 @@ class Serving:
             '/jupiter.v1.Serving/Answer',
             jupiter_dot_v1_dot_serving__pb2.AnswerAsked.SerializeToString,
             jupiter_dot_v1_dot_serving__pb2.AnswerPiece.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AnswerBatches(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/jupiter.v1.Serving/AnswerBatches',
+            jupiter_dot_v1_dot_serving__pb2.BatchAsked.SerializeToString,
+            jupiter_dot_v1_dot_serving__pb2.BatchPiece.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,7 @@ TASKS = {
     "grade_questions": "jupiterd.workers.answers.question_grading",
     "find_tasks": "jupiterd.workers.harness.find_tasks",
     "grade_tasks": "jupiterd.workers.harness.grade_tasks",
+    "answer_requests": "jupiterd.workers.harness.answer_requests",
     "score_texts": "jupiterd.workers.evaluate.score_texts",
     "evaluate_held_out": "jupiterd.workers.evaluate.held_out",
     "gate": "jupiterd.workers.evaluate.gate_verdict",

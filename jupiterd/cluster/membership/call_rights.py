@@ -80,6 +80,9 @@ RIGHTS: Final[Mapping[str, CallRight]] = {
         CallerKind.MEMBER, "a program and its arguments, where scripts are allowed"
     ),
     "Serving.Answer": CallRight(CallerKind.MEMBER, "a model's artifact, and a request for text"),
+    "Serving.AnswerBatches": CallRight(
+        CallerKind.MEMBER, "a model's artifact, and what tasks ask it; the tasks stay there"
+    ),
 }
 """Service and call -> its right."""
 

@@ -59,6 +59,8 @@ class Hardware:
     """(program or framework, its version), such as (`torch`, `2.13.0`); empty: it wasn't told."""
     can_answer: bool = False
     """An engine that answers with models is installed; older members don't tell."""
+    can_evaluate: bool = False
+    """It can be asked what tasks ask a model; older members don't tell."""
     host: str = ""
     """What all programs of one running machine say, and no other's do; empty: nobody knows."""
 
@@ -107,6 +109,7 @@ class Hardware:
             devices=tuple(str(device) for device in plain.get("devices", ())),
             versions=_versions(plain.get("versions")),
             can_answer=plain.get("can_answer") is True,
+            can_evaluate=plain.get("can_evaluate") is True,
             host=str(plain.get("host", ""))[:MAX_HOST_CHARACTERS],
         )
 

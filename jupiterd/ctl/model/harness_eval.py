@@ -4,11 +4,11 @@ Owns the order: which tasks are meant is seen before a model is fetched, and wha
 before isn't computed again. Doesn't know what is shown of it (`harness_lines`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.ctl.model.eval_worker import OnProgress, written_by
 from jupiterd.ctl.model.evaluated_model import EvaluatedModel
@@ -24,6 +24,11 @@ from jupiterd.cycle.questions.task_scores import (
     read_tasks,
 )
 from jupiterd.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from jupiterd.ctl.model.spread_eval import SpreadEval
+
+WRITTEN: Final = f"scores/{SCORES_FILE}"
 
 INSTALL: Final = "pip install 'jupiterd[evaluation]'"
 
@@ -59,6 +64,8 @@ class ScoredModel:
     scores: Sequence[TaskScore]
     computed: int
     """So many tasks that weren't known before."""
+    answered_by: Sequence[str] = ()
+    """Machines that answered for it, where there was more than this one to ask."""
 
 
 def check_harness() -> None:
@@ -91,6 +98,10 @@ class HarnessEval:
     found: Sequence[FoundTask]
     device: str
     cache: EvaluationCache
+    spread_from: Path | None = None
+    """The state folder of the daemon that knows other machines; None: this one is asked alone."""
+    notice: Callable[[str], None] = lambda _: None
+    """Tells people which machines are asked, and which is lost."""
 
     def scored(self, model: EvaluatedModel, told: OnProgress) -> ScoredModel:
         """Return a model's scores; tasks that it was scored in before aren't computed.
@@ -101,21 +112,37 @@ class HarnessEval:
         content = model.content
         known = {task.name: self.cache.found(content, task.content) for task in self.found}
         unknown = [task for task in self.found if known[task.name] is None]
-        rows = self._computed(model, unknown, told) if unknown else []
+        rows, answered_by = self._computed(model, unknown, told) if unknown else ([], ())
         for task in unknown:
             known[task.name] = [row for row in rows if row.asked_as == task.name]
             self.cache.keep(content, task.content, known[task.name] or [])
         scores = [row for task in self.found for row in known[task.name] or ()]
-        return ScoredModel(model, scores, len(unknown))
+        return ScoredModel(model, scores, len(unknown), answered_by)
 
     def _computed(
         self, model: EvaluatedModel, tasks: Sequence[FoundTask], told: OnProgress
-    ) -> list[TaskScore]:
-        names = [task.name for task in tasks]
-        params = {**self.asked.params, "names": names, "device": self.device}
+    ) -> tuple[list[TaskScore], Sequence[str]]:
+        params = {**self.asked.params, "names": [task.name for task in tasks]}
+        if spread := self._spread(model):
+            text, answered_by = spread.written(
+                params, self.asked.inputs, WRITTEN, told, self.notice
+            )
+            return read_task_scores(text), answered_by
         inputs = {"model": model.folder, **self.asked.inputs}
-        text = written_by(SCORING_TASKS, params, inputs, f"scores/{SCORES_FILE}", told)
-        return read_task_scores(text)
+        text = written_by(SCORING_TASKS, {**params, "device": self.device}, inputs, WRITTEN, told)
+        return read_task_scores(text), ()
+
+    def _spread(self, model: EvaluatedModel) -> "SpreadEval | None":
+        """Return what asks other machines, too; None where there are none to ask."""
+        if self.spread_from is None or not model.artifact:
+            return None
+        from jupiterd.ctl.model.spread_eval import SpreadEval, asked_line, task_nodes
+
+        having = task_nodes(self.spread_from, model)
+        if line := asked_line(model, having):
+            self.notice(line)
+        nodes = [each for each in having if not each.why_not]
+        return SpreadEval(self.spread_from, model, nodes, self.device) if nodes else None
 
 
 def _untold(_done: int, _total: int) -> None:

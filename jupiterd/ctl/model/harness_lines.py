@@ -25,7 +25,7 @@ def harness_document(asked: AskedTasks, models: Sequence[ScoredModel]) -> dict[s
         "tasks": asked.label,
         "models": [
             {"model": each.model.name, "id": each.model.artifact or None,
-             "computed_tasks": each.computed}
+             "computed_tasks": each.computed, "answered_by": [*each.answered_by]}
             for each in models
         ],
         "scores": [_row(row) for row in rows],

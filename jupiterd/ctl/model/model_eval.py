@@ -43,9 +43,16 @@ Shown = tuple[dict[str, Any], Callable[[Mapping[str, Any]], list[str]]]
     show_default=True,
     help="What computes; auto: a GPU that has nothing else to do, or the CPU.",
 )
+@click.option("--alone", is_flag=True, help="Ask tasks on this machine alone.")
 @click.pass_obj
 def eval_model(
-    invocation: Invocation, model: str, tasks: str | None, beside: str | None, device: str
+    invocation: Invocation,
+    model: str,
+    tasks: str | None,
+    beside: str | None,
+    device: str,
+    *,
+    alone: bool,
 ) -> None:
     """Say what a model scores, alone or beside another one.
 
@@ -65,7 +72,8 @@ def eval_model(
     a list of answers that are all right, and "topic" makes a row of the table.
 
     NAMES are tasks of lm-evaluation-harness, with commas between them; FOLDER has such tasks as
-    YAML files. A folder may hold Python, which runs. What was computed here before isn't again.
+    YAML files. A folder may hold Python, which runs, here alone. Members that have the model too,
+    and don't train, are asked with this machine. What was computed here before isn't again.
 
     \b
     Examples:
@@ -80,7 +88,7 @@ def eval_model(
     console = Console.of(invocation)
     names = [model_called(model)]
     names += [] if beside is None else [called_beside(beside, names[0])]
-    evaluation = _Evaluation(invocation, console, names, device)
+    evaluation = _Evaluation(invocation, console, names, device, alone=alone)
     found, lines = evaluation.held_out() if tasks is None else evaluation.of(tasks)
     console.settle()
     console.show({"schema": SCHEMA, "eval": found}, lambda: lines(found))
@@ -90,10 +98,16 @@ class _Evaluation:
     """One call of the command."""
 
     def __init__(
-        self, invocation: Invocation, console: Console, names: list[str], device: str
+        self,
+        invocation: Invocation,
+        console: Console,
+        names: list[str],
+        device: str,
+        *,
+        alone: bool,
     ) -> None:
         self._invocation, self._console = invocation, console
-        self._names, self._device = names, device
+        self._names, self._device, self._alone = names, device, alone
 
     def of(self, tasks: str) -> Shown:
         """Return what models score in that: a file, a folder, or names."""
@@ -176,8 +190,10 @@ class _Evaluation:
         asked = AskedTasks(names, folder)
         self._console.passing_notice("reading the tasks")
         found = found_tasks(asked)
-        cache = EvaluationCache(self._invocation.state_dir)
-        evaluation = HarnessEval(asked, found, self._device, cache)
+        state_dir = self._invocation.state_dir
+        cache, spread_from = EvaluationCache(state_dir), None if self._alone else state_dir
+        notice = self._console.notice
+        evaluation = HarnessEval(asked, found, self._device, cache, spread_from, notice)
         scored = [
             evaluation.scored(model, partial(self._told, model.name, "requests"))
             for model in map(self._model, self._names)

@@ -1,6 +1,6 @@
 """The Control service: jupiterctl and jupiter-tui ask here, over a unix socket in the state folder.
 
-Owns the socket and the three calls. Doesn't know what the documents mean.
+Owns the socket and the calls. Doesn't know what the documents mean.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import grpc.aio
 from jupiterd.errors import JupiterError, UsageError
 from jupiterd.protocol.call_errors import abort
 from jupiterd.protocol.local_query import Document
-from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2
+from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2, serving_pb2
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +38,16 @@ class ForwardsCommands(Protocol):
         ...
 
 
+class ForwardsBatches(Protocol):
+    """Passes on what tasks ask to the machine that answers."""
+
+    def passed_on(
+        self, asked: AsyncIterator[serving_pb2.BatchAsked]
+    ) -> AsyncGenerator[serving_pb2.BatchPiece]:
+        """Yield the answers of the machine that the first message names; raises JupiterError."""
+        ...
+
+
 class ControlService(control_pb2_grpc.ControlServicer):
     """Answers the front ends of this machine."""
 
@@ -46,11 +56,12 @@ class ControlService(control_pb2_grpc.ControlServicer):
         document_of: Callable[[str], Awaitable[Document]],
         execute: Execute,
         relay: ForwardsCommands,
+        batches: ForwardsBatches,
         is_closing: Callable[[], bool],
     ) -> None:
         """Take what answers, carries out and passes on, and what says that this daemon stops."""
         self._document_of, self._execute = document_of, execute
-        self._relay, self._is_closing = relay, is_closing
+        self._relay, self._batches, self._is_closing = relay, batches, is_closing
 
     async def Status(
         self, request: control_pb2.StatusRequest, context: Context
@@ -98,6 +109,18 @@ class ControlService(control_pb2_grpc.ControlServicer):
             async with aclosing(self._relay.passed_on(request_iterator)) as events:
                 async for event in events:
                     yield event
+        except JupiterError as error:
+            await abort(context, error)
+            raise
+
+    async def AnswerBatches(
+        self, request_iterator: AsyncIterator[serving_pb2.BatchAsked], context: Context
+    ) -> AsyncIterator[serving_pb2.BatchPiece]:
+        """Have another machine answer what tasks ask, for as long as the call is open."""
+        try:
+            async with aclosing(self._batches.passed_on(request_iterator)) as pieces:
+                async for piece in pieces:
+                    yield piece
         except JupiterError as error:
             await abort(context, error)
             raise

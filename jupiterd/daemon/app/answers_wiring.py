@@ -4,6 +4,9 @@ Owns which part is given what. Doesn't know what any of them does.
 """
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from jupiterd.cluster.values.hardware import Hardware
@@ -23,9 +26,12 @@ from jupiterd.daemon.serving.remote_engine import RemoteEngine
 from jupiterd.daemon.serving.router import Router
 from jupiterd.daemon.serving.serving_fleet import ServingFleet
 from jupiterd.daemon.serving.serving_report import ServingReport
+from jupiterd.daemon.serving.tasks.batch_service import AnswersLines, BatchService
 from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.ids import ArtifactId
+from jupiterd.memory_limits import free_memory_bytes
 from jupiterd.net.identity import Identity
+from jupiterd.processes.tasks.batch_answers import batch_answers
 
 
 class AnsweringNode(Protocol):
@@ -77,6 +83,19 @@ class Serving:
             lambda peer: RemoteEngine(node.peers, peer),
             self.fleet,
         )
+        self.batches = BatchService(
+            cache.store,
+            partial(_model_opened, node.state_dir.logs),
+            lambda: node.order_executor.has_gang,
+            free_memory_bytes,
+            can_evaluate=node.hardware.can_evaluate,
+        )
+
+
+def _model_opened(
+    logs: Path, folder: Path, device: str, scratch: Path
+) -> AbstractAsyncContextManager[AnswersLines]:
+    return batch_answers(folder, device, scratch, logs / "answer_requests.log")
 
 
 def pool_of(node: AnsweringNode) -> EndsEngines:

@@ -30,6 +30,7 @@ from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.queries.documents import Documents
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.state_dir import StateDir
+from jupiterd.daemon.serving.serving_fleet import ServingFleet
 from jupiterd.daemon.serving.serving_report import ServingReport
 from jupiterd.daemon.view.health_view import HealthView
 from jupiterd.daemon.view.local_view import LocalView
@@ -40,6 +41,7 @@ class ServesModels(Protocol):
     """What answers models here."""
 
     report: ServingReport
+    fleet: ServingFleet
 
 
 class Observed(Protocol):
@@ -149,4 +151,5 @@ def _sources(daemon: Observed, health: HealthView, alerts: AlertWatch) -> Docume
         cluster_file=daemon.file_policy,
         approval=daemon.handshake.joining.approval,
         serving=daemon.serving.report,
+        fleet=daemon.serving.fleet,
     )

@@ -21,6 +21,7 @@ from jupiterd.daemon.artifacts.artifact_service import ArtifactService
 from jupiterd.daemon.scripts.relay import PeerRanks, Relay
 from jupiterd.daemon.scripts.script_service import ScriptService, add_scripts
 from jupiterd.daemon.serving.serving_service import ServingService, add_serving
+from jupiterd.daemon.serving.tasks.batch_relay import BatchRelay
 from jupiterd.net.artifact_wire import add_artifacts
 from jupiterd.net.server import NodeServer
 from jupiterd.rpc import peer_pb2, peer_pb2_grpc
@@ -37,7 +38,7 @@ def server_of(node: "Parts") -> NodeServer:
     server.add(lambda s: peer_pb2_grpc.add_PeerServicer_to_server(peers, s))
     server.add(lambda s: add_scripts(scripts, s))
     server.add(lambda s: add_artifacts(artifacts, s))
-    answers = ServingService(node.serving.local, _guard(node))
+    answers = ServingService(node.serving.local, node.serving.batches, _guard(node))
     server.add(lambda s: add_serving(answers, s))
     return server
 
@@ -45,7 +46,11 @@ def server_of(node: "Parts") -> NodeServer:
 def control_service_of(node: "Parts") -> ControlService:
     """Return what answers jupiterctl and jupiter-tui on this machine."""
     return ControlService(
-        node.observers.documents.of, node.commands.execute, relay_of(node), lambda: node.is_closing
+        node.observers.documents.of,
+        node.commands.execute,
+        relay_of(node),
+        BatchRelay(node.peers),
+        lambda: node.is_closing,
     )
 
 

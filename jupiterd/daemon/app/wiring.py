@@ -47,6 +47,7 @@ from jupiterd.daemon.scripts.readiness import Readiness
 from jupiterd.daemon.scripts.running_scripts import RunningScripts
 from jupiterd.daemon.scripts.script_placement import ScriptPlacement
 from jupiterd.daemon.serving.engines.installed_engines import can_answer
+from jupiterd.daemon.serving.tasks.task_nodes import can_evaluate
 from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ClusterId, NodeId, short
@@ -72,7 +73,9 @@ class Parts:
         self.setting_sources: dict[str, str] = {}
         self.stopping, self.ready = Shutdown(), asyncio.Event()
         self.identity = Identity.load_or_create(state_dir.key)
-        self.hardware = replace(probe(settings.devices), can_answer=can_answer())
+        self.hardware = replace(
+            probe(settings.devices), can_answer=can_answer(), can_evaluate=can_evaluate()
+        )
         self.file = LedgerFile(state_dir.ledger)
         self.replica = Replica(self.identity, self.file)
         self.peers, self.refusals = Peers(self.identity), Refusals()

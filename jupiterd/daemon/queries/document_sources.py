@@ -20,6 +20,7 @@ from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.membership.approval_client import ApprovalClient
 from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
 from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.serving.serving_fleet import ServingFleet
 from jupiterd.daemon.serving.serving_report import ServingReport
 from jupiterd.daemon.view.health_view import ClusterFileNotes, HealthView
 from jupiterd.daemon.view.local_view import LocalView
@@ -97,6 +98,8 @@ class DocumentSources:
     """This node's wait for approval, and the words that people compare."""
     serving: ServingReport
     """The models that each member serves."""
+    fleet: ServingFleet
+    """The members, and who has a model."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from jupiterd.daemon.queries.cluster.model_documents import (
 from jupiterd.daemon.queries.cluster.model_files_document import model_files_document
 from jupiterd.daemon.queries.cluster.node_document import node_document
 from jupiterd.daemon.queries.cluster.provenance_document import provenance_document
+from jupiterd.daemon.queries.cluster.task_nodes_document import task_nodes_document
 from jupiterd.daemon.queries.cycle.checkpoints_document import checkpoints_document
 from jupiterd.daemon.queries.cycle.completions_document import completions_document
 from jupiterd.daemon.queries.cycle.curve_document import curve_document
@@ -66,6 +67,7 @@ SLOW_DOCUMENTS: Final[Mapping[str, Callable[[SlowSources, str], Awaitable[Docume
     "model_files": lambda of, wanted: model_files_document(
         of.state, of.sources.artifact_cache, wanted
     ),
+    "task_nodes": lambda of, wanted: task_nodes_document(of.sources.fleet, of.sources.view, wanted),
     "review": _review,
     "doctor": _doctor,
     "audit": lambda of, wanted: audit_document(of.state, of.sources.artifact_cache.store, wanted),

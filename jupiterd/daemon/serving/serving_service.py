@@ -53,12 +53,24 @@ class ChecksMembers(Protocol):
         ...
 
 
+class AnswersBatches(Protocol):
+    """Answers what tasks ask; `BatchService` is it."""
+
+    def pieces(
+        self, asked: AsyncIterator[serving_pb2.BatchAsked]
+    ) -> AsyncGenerator[serving_pb2.BatchPiece]:
+        """Yield the answers of one call."""
+        ...
+
+
 class ServingService(serving_pb2_grpc.ServingServicer):
     """Answers members from the engines of this node."""
 
-    def __init__(self, engines: AnswersRequests, members: ChecksMembers) -> None:
+    def __init__(
+        self, engines: AnswersRequests, batches: AnswersBatches, members: ChecksMembers
+    ) -> None:
         """Take what answers here, and the border."""
-        self._engines, self._members = engines, members
+        self._engines, self._batches, self._members = engines, batches, members
         self._calls = 0
 
     async def Answer(
@@ -76,6 +88,15 @@ class ServingService(serving_pb2_grpc.ServingServicer):
                     yield piece
         finally:
             self._calls -= 1
+
+    async def AnswerBatches(
+        self, request_iterator: AsyncIterator[serving_pb2.BatchAsked], context: Context
+    ) -> AsyncIterator[serving_pb2.BatchPiece]:
+        """Answer what tasks ask, for as long as the call is open."""
+        self._members.member(context)
+        async with aclosing(self._batches.pieces(request_iterator)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def _pieces(self, asked: AsyncIterator[serving_pb2.AnswerAsked]) -> AsyncGenerator[Piece]:
         yield Piece()  # the caller sends its request to whom it has heard

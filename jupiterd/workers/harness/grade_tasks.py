@@ -1,7 +1,8 @@
 """The task `grade_tasks`: score a model in tasks of lm-evaluation-harness.
 
-inputs: model, tasks (see `find_tasks`) · params: names, started_in, device (auto, cpu or cuda)
-outputs: scores (task_scores.jsonl) · counts: requests
+inputs: model (without it others answer: see `asking_model`), tasks (see `find_tasks`)
+params: names, started_in, device (auto, cpu or cuda) · outputs: scores (task_scores.jsonl)
+counts: requests
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,23 +23,32 @@ def run(task: Task) -> TaskFinished:
     """Do the task that was given."""
     from lm_eval.evaluator import simple_evaluate  # pyright: ignore[reportMissingImports]
 
-    from jupiterd.workers.harness.harness_model import opened_model
-
     book = TaskBook.open(task.inputs.get(FOLDER), Path(str(task.params[STARTED_IN])))
     asked = book.asked([*map(str, task.params[NAMES])])
     total = requests_of(asked)
-    model = opened_model(
-        task.inputs["model"],
-        chosen_device(str(task.params.get("device", AUTO))),
-        lambda answered: task.progress(min(answered, total), total, "requests"),
-    )
     names = [each.name for each in asked]
-    results: Any = simple_evaluate(model=model, tasks=names, task_manager=book.manager)
+    results: Any = simple_evaluate(
+        model=_model(task, total), tasks=names, task_manager=book.manager
+    )
     if results is None:
         raise WorkFailedError("lm-evaluation-harness gave no results")
     rows = task_scores(results, _asked_as(asked, results.get("group_subtasks", {})))
     write_text(task.output_dir / "scores" / SCORES_FILE, score_lines(rows))
     return TaskFinished({"scores": "scores"}, {"requests": total})
+
+
+def _model(task: Task, total: int) -> Any:  # noqa: ANN401 - the harness's
+    if "model" not in task.inputs:
+        from jupiterd.workers.harness.asking_model import AskingModel
+
+        return AskingModel(task)
+    from jupiterd.workers.harness.harness_model import opened_model
+
+    return opened_model(
+        task.inputs["model"],
+        chosen_device(str(task.params.get("device", AUTO))),
+        lambda answered: task.progress(min(answered, total), total, "requests"),
+    )
 
 
 def requests_of(asked: Sequence[AskedTask]) -> int:

@@ -16,20 +16,20 @@ CAPITALS = [{"country": "France", "capital": "Paris"}, {"country": "Italy", "cap
 def write_tasks(folder: Path) -> Path:
     """Write one task of each kind: choices, whole texts, and answers that are written."""
     folder.mkdir()
-    _write(folder, "own_sums", "multiple_choice", SUMS, {
+    write_task(folder, "own_sums", "multiple_choice", SUMS, {
         "doc_to_text": "{{q}}", "doc_to_choice": "options", "doc_to_target": "gold",
     }, {"acc": "mean", "acc_norm": "mean"})  # fmt: skip
-    _write(folder, "own_prose", "loglikelihood_rolling", PROSE, {
+    write_task(folder, "own_prose", "loglikelihood_rolling", PROSE, {
         "doc_to_text": "", "doc_to_target": "text",
     }, {"bits_per_byte": "bits_per_byte", "byte_perplexity": "weighted_perplexity"})  # fmt: skip
-    _write(folder, "own_capitals", "generate_until", CAPITALS, {
+    write_task(folder, "own_capitals", "generate_until", CAPITALS, {
         "doc_to_text": "The capital of {{country}} is", "doc_to_target": " {{capital}}",
         "generation_kwargs": {"until": [".", ","], "max_gen_toks": 4, "do_sample": False},
     }, {"exact_match": "mean"})  # fmt: skip
     return folder
 
 
-def _write(
+def write_task(
     folder: Path,
     name: str,
     kind: str,
@@ -37,6 +37,7 @@ def _write(
     fields: Mapping[str, Any],
     metrics: Mapping[str, str],
 ) -> None:
+    """Write a task and its data into a folder."""
     data = f"{name}.jsonl"
     (folder / data).write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = {

@@ -12,6 +12,7 @@ from jupiterd.ctl.model.evaluated_model import EvaluatedModel
 from jupiterd.ctl.model.evaluation_cache import FOLDER, EvaluationCache
 from jupiterd.ctl.model.harness_eval import AskedTasks, ScoredModel
 from jupiterd.ctl.model.harness_lines import harness_document, harness_lines
+from jupiterd.ctl.model.spread_eval import SpreadEval
 from jupiterd.cycle.questions.task_scores import (
     FoundTask,
     TaskScore,
@@ -122,6 +123,59 @@ def test_a_model_of_the_cluster_is_scored_beside_what_its_cycle_began_with(
     assert [each["model"] for each in found["models"]] == ["promoted (python/2)", "base (python/2)"]
     assert [each["computed_tasks"] for each in found["models"]] == [1, 0]
     assert worker[0] == {"names": ["own"], "model": model, "tasks": tmp_path / "own"}
+
+
+TASK_NODES = {
+    "schema": "jupiter/v1",
+    "nodes": [
+        {"node": "d" * 64, "name": "attic", "has_model": True, "why_not": ""},
+        {"node": "e" * 64, "name": "cellar", "has_model": True, "why_not": "trains"},
+        {"node": "f" * 64, "name": "porch", "has_model": False, "why_not": "doesn't have it"},
+    ],
+}
+
+
+@pytest.fixture
+def everywhere(daemon, model: Path, monkeypatch: pytest.MonkeyPatch) -> list[SpreadEval]:
+    """Let three members be there, of which two have the model; return what is asked on them."""
+    daemon.documents["model_files"] = {
+        "schema": "jupiter/v1",
+        "model": {"id": "c" * 64, "name": "python/2", "files_at": str(model)},
+    }
+    daemon.documents["task_nodes"] = TASK_NODES
+    asked: list[SpreadEval] = []
+
+    def written(self: SpreadEval, params: Mapping[str, Any], *_: Any) -> tuple[str, list[str]]:
+        asked.append(self)
+        return score_lines(acc(name, RIGHT) for name in params["names"]), ["attic", "this machine"]
+
+    monkeypatch.setattr(SpreadEval, "written", written)
+    return asked
+
+
+def test_members_that_have_the_model_and_do_not_train_are_asked_with_this_machine(
+    worker, everywhere: list[SpreadEval], ctl
+):
+    ran = ctl("model", "eval", "python/2", "--tasks", "sums", "-o", "json")
+    assert ran.exit_code == 0, ran.err
+    assert [each.name for each in everywhere[0].nodes] == ["attic"]
+    assert worker == []
+    assert json.loads(ran.out)["eval"]["models"][0]["answered_by"] == ["attic", "this machine"]
+    assert ran.err.strip() == (
+        "jupiterctl: python/2 is asked on this machine, attic; not asked: cellar trains"
+    )
+
+
+def test_alone_asks_no_member(worker, everywhere: list[SpreadEval], ctl, model: Path):
+    ran = ctl("model", "eval", "python/2", "--tasks", "sums", "--alone", "-o", "json")
+    assert (ran.exit_code, ran.err, everywhere) == (0, "", [])
+    assert worker[0]["model"] == model
+    assert json.loads(ran.out)["eval"]["models"][0]["answered_by"] == []
+
+
+def test_a_folder_s_model_is_asked_here_alone(worker, everywhere: list[SpreadEval], ctl, model):
+    assert ctl("model", "eval", str(model), "--tasks", "sums").exit_code == 0
+    assert (everywhere, len(worker)) == ([], 1)
 
 
 def test_an_unknown_task_is_told_before_a_model_is_fetched(worker, ctl):

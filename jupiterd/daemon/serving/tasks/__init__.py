@@ -1,0 +1,1 @@
+"""What tasks of lm-evaluation-harness ask a model, answered here for other machines."""

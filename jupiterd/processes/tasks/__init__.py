@@ -1,0 +1,1 @@
+"""Workers that answer what tasks ask a model."""

@@ -30,9 +30,9 @@ def stop(cycle: Cycle) -> Action:
 
 
 def rollback(cycle: Cycle) -> Action:
-    """Return what withdraws a cycle's newest student as a generator."""
+    """Return what withdraws a cycle's newest student, as a generator or as the promoted model."""
     consequence = (
-        "Its newest student writes no more from the next round on; who wrote before comes back."
+        "Its newest student is out of force from the next round on; who was before comes back."
     )
     return _action(cycle, "rollback", "Roll back", (consequence,))
 

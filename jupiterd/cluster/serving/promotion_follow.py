@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from jupiterd.ids import ArtifactId, short
 
 PROMOTED: Final = "promoted"
-"""The name that clients call the model by which writes in the newest cycle."""
+"""The name that clients call the promoted model of the newest cycle by."""
 
 FIRST_RETRY_S: Final = 15.0
 LAST_RETRY_S: Final = 600.0

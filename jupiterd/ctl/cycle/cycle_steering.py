@@ -20,7 +20,7 @@ from jupiterd.ctl.options.wait_options import (
 )
 from jupiterd.ctl.output.console import Console
 from jupiterd.ctl.output.layout_lines import layout_lines
-from jupiterd.ctl.output.next_round import next_round_lines
+from jupiterd.ctl.output.next_round import rolled_back_lines
 from jupiterd.ctl.output.progress_lines import CYCLE
 from jupiterd.ctl.waiting.wait_until_idle import WORDS, stopped_line, wait_until_at_rest
 from jupiterd.errors import UsageError
@@ -66,7 +66,8 @@ def rollback(invocation: Invocation, cycle: str | None) -> None:
     CYCLE is a domain, an id or the beginning of one; without it the running cycle is meant, or the
     newest. It holds from the next round on, of one that has ended where it is extended. What the
     student has written is kept. A student is rolled back by itself where the model trained with its
-    text is worse on development text.
+    text is worse on development text. Where the domain has no templates, nothing is generated: the
+    student is no longer the model that `promoted` means, from now on, and the one before it is.
 
     \b
     Examples:
@@ -79,10 +80,7 @@ def rollback(invocation: Invocation, cycle: str | None) -> None:
     console = Console.of(invocation)
     console.confirm("take the newest student out of force?", invocation)
     done = order(invocation.state_dir, RollBackStudent(cycle=cycle or None))
-    line = (
-        f"from round {done['from_round']} on student {short(str(done['student']))} is out of force"
-    )
-    console.show(done, lambda: [line, *next_round_lines(done)])
+    console.show(done, lambda: rolled_back_lines(done))
 
 
 @click.command(cls=GlobalOptionsCommand)

@@ -150,8 +150,9 @@ def promote(invocation: Invocation, model: str) -> None:
     """Let a round's model generate in its cycle, whatever the gate said.
 
     It holds from the next round on, of a cycle that has ended where it is extended: a tenth of the
-    prompts first, then all of those that it can do. `jupiterctl cycle rollback` takes it back.
-    Where that ends another student's trial, it asks once more, or --yes must be given.
+    prompts first, then all of those that it can do. Where the domain has no templates, nothing is
+    generated: it is the model that `promoted` means, from now on. `jupiterctl cycle rollback` takes
+    it back. Where that ends another student's trial, it asks once more, or --yes must be given.
 
     \b
     Examples:
@@ -159,12 +160,11 @@ def promote(invocation: Invocation, model: str) -> None:
       jupiterctl model promote 3f2a91bc --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
-    from jupiterd.ctl.output.next_round import next_round_lines
-    from jupiterd.ids import short
+    from jupiterd.ctl.output.next_round import promoted_lines
     from jupiterd.protocol.commands.cycle_commands import PromoteModel
 
     console = Console.of(invocation)
-    console.confirm(f"let {model} generate, whatever the gate said?", invocation)
+    console.confirm(f"promote {model}, whatever the gate said?", invocation)
     promote = PromoteModel(model=model, replaces=invocation.is_confirmed)
     try:
         done = order(invocation.state_dir, promote)
@@ -173,8 +173,7 @@ def promote(invocation: Invocation, model: str) -> None:
             raise
         console.confirm(f"{error.message}: go on?", invocation)
         done = order(invocation.state_dir, replace(promote, replaces=True))
-    line = f"student {short(str(done['student']))} writes a tenth of round {done['from_round']}"
-    console.show(done, lambda: [line, *next_round_lines(done)])
+    console.show(done, lambda: promoted_lines(done))
 
 
 def _tasks_of(invocation: Invocation, model: str) -> Callable[[Path, Mapping[str, Any]], None]:

@@ -9,7 +9,9 @@ from typing import Any
 from jupiterd.formats import MISSING, counted, duration, plain, printable, table
 from jupiterd.ids import short
 
-HEADERS = ("MODEL", "ID", "RUN", "KIND", "VERDICT", "VAL BPB", "TOKENS", "WRITES", "HERE")
+HEADERS = (
+    "MODEL", "ID", "RUN", "KIND", "VERDICT", "VAL BPB", "TOKENS", "WRITES", "PROMOTED", "HERE",
+)  # fmt: skip
 MAX_SHOWN = 4
 """The highest number of sources, licences or completions that are shown; -o json shows all."""
 
@@ -36,6 +38,7 @@ def _row(row: Row) -> tuple[str, ...]:
         _number(row["val_bpb"], ".4f"),
         _number(row["tokens"], ","),
         f"{row['writing_share']:.0%}" if row["writes"] else "no",
+        "yes" if row.get("promoted") else "no",
         "yes" if row["held_here"] else "no",
     )
 
@@ -49,6 +52,8 @@ def model_lines(model: Row) -> list[str]:
     if model["val_bpb"] is not None:
         lines.append(f"val_bpb     {model['val_bpb']:.4f} bits per byte of held-out text")
     lines.append(f"writes      {_writes(model)}")
+    if model.get("promoted"):
+        lines.append("promoted    it is its cycle's promoted model")
     if base := model.get("began_with"):
         lines.append(
             f"began with  {plain(base['name'])} ({short(str(base['id']))}), a model of others"

@@ -327,6 +327,11 @@ class Domain(StrictModel):
             raise ValueError(f"expected quality.like to name some, not all, of {known}")
         return filters
 
+    @property
+    def wants_generated_text(self) -> bool:
+        """Say whether rounds may be trained on text that a model has written."""
+        return bool(self.generation.templates) and self.mix_ratio.synthetic_share != 0
+
     def gate_settings(self) -> GateSettings:
         """Return what the gate needs to know of this domain."""
         return GateSettings(

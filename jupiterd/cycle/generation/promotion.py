@@ -4,7 +4,8 @@ Owns the rule, as a fold over the rounds that are over. A student that the gate 
 tenth of each template's prompts for one round, its canary; then all prompts of each template that
 it can do, unless the model trained with its text is worse on development text than the student that
 is to be beaten. Whoever wrote before comes back where a student goes; a generator that others made
-is never gone. Doesn't know facts, nodes or how anything is judged.
+is never gone. Who is promoted where nothing is written is `promoted_models`'s. Doesn't know facts,
+nodes or how anything is judged.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -59,10 +60,14 @@ class PastRound:
         default_factory=dict[str, "Mapping[str, AcceptanceStats]"]
     )
     """None where an earlier version generated, which didn't record who wrote what."""
+    trained_on: Collection[str] = ()
+    """Ids of the generators whose text it was trained with."""
     dismissed: Collection[str] = ()
     """Students that people took out of force after it."""
     appointed: str = ""
     """A student that people promoted after it, whatever the gate said."""
+    appointments: Sequence[str] = ()
+    """All of those, the newest last: where nothing is written, there may be several."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +124,13 @@ class PromotionRules:
 
 
 def active_generators_after(rounds: Sequence[PastRound], rules: PromotionRules) -> ActiveGenerators:
-    """Return who is in force after these rounds, which are in their order."""
+    """Return who is in force after these rounds, which are in their order.
+
+    Without templates nobody is: there is nothing to write (`promoted_models` says who is promoted).
+    """
     active = ActiveGenerators()
+    if not rules.templates:
+        return active
     for past in rounds:
         active = _with_decisions_of_people(_after(active, past, rules), past)
     return active

@@ -45,12 +45,16 @@ def next_step(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[S
     return CloseRound(view.completed[judged]), "the gate has decided"
 
 
-def skip_reason(view_round: int, generator: str, phase: Phase) -> str:
+def skip_reason(
+    view_round: int, generator: str, phase: Phase, *, has_templates: bool = True
+) -> str:
     """Say why a phase has nothing to do in this round; empty when it has."""
     if phase is not Phase.GENERATE or generator:
         return ""
     if view_round == 1:
         return "round 1 trains on real data alone"
+    if not has_templates:
+        return "the domain has no templates, so all rounds use real data alone"
     return "no generator was promoted, so this round uses real data alone"
 
 

@@ -33,8 +33,8 @@ _FOLLOWS = {
     Decision.ABSTAIN: "Nothing changes, for nothing was shown either way.",
 }
 _WRITES_NOTHING = (
-    "The next round's candidate is measured by this one; nothing is generated, for the domain has "
-    "no templates."
+    "The candidate becomes the promoted model, and the next round's is measured by it; nothing is "
+    "generated, for the domain has no templates."
 )
 _COUNTS = {Baseline.BYTES: "byte triples", Baseline.TOKENS: "tokens"}
 

@@ -1,15 +1,22 @@
-"""Who generates in a cycle, as status shows it.
+"""Who generates in a cycle and which of its models is promoted, as status shows it.
 
-Owns the words. Who comes into force, and why, is `cycle.generation.promotion`'s.
+Owns the words, and which of several that write is the promoted one. Who comes into force, and why,
+is `cycle.generation.promotion`'s; who is promoted where no text is to be generated,
+`cycle.generation.promoted_models`'.
 """
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cycle.domain.generator import generator_from
 from jupiterd.cycle.generation.promotion import ActiveGenerators, self_hosting, writers_of
-from jupiterd.daemon.catalog.round_history import acceptance_in, active_generators_of
+from jupiterd.daemon.catalog.round_history import (
+    acceptance_in,
+    active_generators_of,
+    promoted_models_of,
+)
 from jupiterd.errors import JupiterError
 
 if TYPE_CHECKING:  # its models take 8 MB, idle or not
@@ -19,9 +26,13 @@ if TYPE_CHECKING:  # its models take 8 MB, idle or not
 def generation_document(cycle: CycleState) -> dict[str, Any]:
     """Return who writes in the round that comes or runs, and what students wrote in the last one.
 
-    There is nothing of what is no cycle, or of a domain that this version can't read.
+    `promoted` is the id of the cycle's promoted model, or None, and `promotions` says how it came
+    to be so. There is nothing of what is no cycle, or of a domain that this version can't read.
     """
-    nothing = {"self_hosting": None, "self_hosting_round": None, "writers": [], "promotions": []}
+    nothing = {
+        "self_hosting": None, "self_hosting_round": None, "writers": [], "promotions": [],
+        "promoted": None,
+    }  # fmt: skip
     if (domain := domain_of(cycle)) is None or cycle.started is None:
         return nothing
     named = generator_from(cycle.started.generator)
@@ -39,12 +50,26 @@ def generation_document(cycle: CycleState) -> dict[str, Any]:
         for writer in writers_of(kind, standing, named)
     ]
     number, share = _last_share(cycle, "" if named is None else named.id)
+    promoted, notices = _newest_writer(cycle, (row["generator"] for row in rows)), standing.notices
+    if not domain.wants_generated_text:
+        models = promoted_models_of(cycle, domain)
+        promoted, notices = models.newest, models.notices
     return {
         "self_hosting": share,
         "self_hosting_round": number,
         "writers": rows,
-        "promotions": list(standing.notices),
+        "promotions": list(notices),
+        "promoted": promoted or None,
     }
+
+
+def _newest_writer(cycle: CycleState, writers: Iterable[str]) -> str:
+    """Return the writer that the last round has trained; where none did, the folder of others."""
+    trained = {done.final_checkpoint: done.round for done in cycle.rounds}
+    others = "" if cycle.started is None else str(cycle.started.generator.get("artifact") or "")
+    rounds = {others: 0} | trained
+    known = [each for each in writers if each and each in rounds]
+    return max(known, key=rounds.__getitem__, default="")
 
 
 def active_generators_before(cycle: CycleState, number: int) -> ActiveGenerators:
@@ -55,6 +80,12 @@ def active_generators_before(cycle: CycleState, number: int) -> ActiveGenerators
     return active_generators_of(
         cycle, domain, [each for each in cycle.rounds if each.round < number]
     )
+
+
+def has_templates(cycle: CycleState) -> bool:
+    """Say whether a cycle's domain asks for generated text, as far as this version can read it."""
+    domain = domain_of(cycle)
+    return domain is None or bool(domain.generation.templates)
 
 
 def domain_of(cycle: CycleState) -> "Domain | None":

@@ -52,6 +52,9 @@ class KnownModel:
     reason: str
     share: float = 0.0
     """Of a template's prompts that it writes in its cycle, from the next round on; the largest."""
+    is_promoted: bool = False
+    """Whether it is its cycle's promoted model: of those that write the newest, or, where no text
+    is to be generated, the last one that the gate or a person has promoted."""
 
     @property
     def name(self) -> str:
@@ -71,6 +74,7 @@ class KnownModel:
             "reason": self.reason or None,
             "writes": self.share > 0,
             "writing_share": self.share,
+            "promoted": self.is_promoted,
             "step": self.step,
             "tokens": self.tokens,
             "loss": finite(self.loss),
@@ -84,11 +88,11 @@ def models_of(state: State) -> list[KnownModel]:
 
 
 def promoted_model(models: Iterable[KnownModel]) -> KnownModel | None:
-    """Return the model that `promoted` means: the newest one that writes in the newest cycle.
+    """Return the model that `promoted` means: that of the newest cycle which has one.
 
     None: no cycle has one.
     """
-    return next((each for each in models if each.share > 0), None)
+    return next((each for each in models if each.is_promoted), None)
 
 
 def model_meant(models: Iterable[KnownModel], wanted: str) -> KnownModel:
@@ -119,8 +123,8 @@ def model_meant(models: Iterable[KnownModel], wanted: str) -> KnownModel:
 
 def _of_run(run: CycleState) -> Iterator[KnownModel]:
     if run.started is not None:
-        yield from reversed([*_candidates(run)])
-        yield from _named_generator(run, run.started.generator)
+        of_cycle = [*reversed([*_candidates(run)]), *_named_generator(run, run.started.generator)]
+        yield from _with_promotion(run, of_cycle)
     elif run.training is not None:
         yield from _trained(run)
 
@@ -128,15 +132,12 @@ def _of_run(run: CycleState) -> Iterator[KnownModel]:
 def _candidates(cycle: CycleState) -> Iterator[KnownModel]:
     """Yield what each round has trained, as far as its training is over."""
     over = {done.round: done.final_checkpoint for done in cycle.rounds}
-    shares = _shares(cycle)
     for number in range(1, cycle.rounds_committed + 2):
         last = cycle.last_checkpoint(number)
         final = last.artifact if last is not None and last.is_final else ""
         if artifact := ArtifactId(over.get(number, final)):
             checkpoint = cycle.checkpoint(artifact)
-            yield replace(
-                _candidate(cycle, number, artifact, checkpoint), share=shares.get(artifact, 0)
-            )
+            yield _candidate(cycle, number, artifact, checkpoint)
 
 
 def _candidate(
@@ -197,14 +198,22 @@ def _named_generator(cycle: CycleState, said: Mapping[str, Any]) -> Iterator[Kno
         verdict="",
         val_bpb=None,
         reason="",
-        share=_shares(cycle).get(str(said["artifact"]), 0.0),
     )
 
 
-def _shares(cycle: CycleState) -> dict[str, float]:
+def _with_promotion(cycle: CycleState, models: Iterable[KnownModel]) -> Iterator[KnownModel]:
+    """Yield a cycle's models with what each writes, and which of them is promoted."""
+    document = generation_document(cycle)
+    shares = _shares(document)
+    for model in models:
+        is_promoted = model.artifact == document["promoted"]
+        yield replace(model, share=shares.get(model.artifact, 0.0), is_promoted=is_promoted)
+
+
+def _shares(document: Mapping[str, Any]) -> dict[str, float]:
     """Return each generator in force with its share of a template's prompts, the largest."""
     found: dict[str, float] = {}
-    for row in generation_document(cycle)["writers"]:
+    for row in document["writers"]:
         found[row["generator"]] = max(found.get(row["generator"], 0.0), float(row["share"]))
     return found
 

@@ -24,7 +24,7 @@ from jupiterd.cycle.rounds.phase_summary import summarise, total_counts
 from jupiterd.cycle.runs.run_phases import HELD_OUT
 from jupiterd.daemon.catalog.effective_work import work_that_counts
 from jupiterd.daemon.catalog.failed_phase import with_failed_phase
-from jupiterd.daemon.catalog.generator_state import active_generators_before
+from jupiterd.daemon.catalog.generator_state import active_generators_before, has_templates
 from jupiterd.daemon.catalog.islands_document import Islands, outer_steps
 from jupiterd.daemon.catalog.phase_summary import elapsed_s_of, own_work, share_text, students_text
 from jupiterd.document_schema import finite
@@ -118,7 +118,7 @@ def _phase(of: _Round, phase: Phase) -> dict[str, Any]:
         return document | _finished(phase, done)
     if cycle.training is not None and phase is Phase.EVALUATE and of.is_over:
         return document | {"state": "skipped", "detail": f"there is no {HELD_OUT} text"}
-    reason = skip_reason(number, of.generator, phase)
+    reason = skip_reason(number, of.generator, phase, has_templates=has_templates(cycle))
     if reason and (has_passed or cycle.failed is not None or _is_beyond(live, number, phase)):
         return document | {"state": "skipped", "detail": reason}
     return document

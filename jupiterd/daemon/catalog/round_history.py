@@ -1,16 +1,19 @@
-"""What the ledger says of a cycle's rounds that are over, as far as generators are concerned.
+"""What the ledger says of a cycle's rounds that are over, as far as promotions are concerned.
 
-Owns finding it among the facts. What follows from it is `cycle.generation.promotion`'s.
+Owns finding it among the facts. What follows from it is `cycle.generation`'s: `promotion` says who
+writes, and `promoted_models` who is promoted where no text is to be generated.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.facts.facts import RoundCommitted, WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.domain.generator import generator_from
+from jupiterd.cycle.generation.promoted_models import PromotedModels, promoted_models_after
 from jupiterd.cycle.generation.promotion import (
     AcceptanceStats,
     AcceptanceTable,
@@ -55,6 +58,15 @@ def active_generators_of(
     return active_generators_after([_past(cycle, each) for each in over], rules)
 
 
+def promoted_models_of(cycle: CycleState, domain: "Domain") -> PromotedModels:
+    """Return which students are promoted after the rounds that are over.
+
+    domain: the cycle's, which wants no generated text; else whoever writes is the promoted one
+    """
+    rounds = [_past(cycle, each) for each in cycle.rounds]
+    return promoted_models_after(rounds, domain.gate.margin_bpb)
+
+
 def acceptance_in(cycle: CycleState, round_number: int) -> AcceptanceTable:
     """Return what came of a round's prompts."""
     found: dict[str, dict[str, AcceptanceStats]] = {}
@@ -85,6 +97,7 @@ def _past(cycle: CycleState, done: RoundCommitted) -> PastRound:
     found = judged(cycle, done.round, done.final_checkpoint)
     summary = {} if found is None else found.summary
     steered = cycle.steered_after(done.round)
+    appointed = [fact for fact in steered if fact.is_promoted]
     return PastRound(
         number=done.round,
         candidate=done.final_checkpoint,
@@ -92,9 +105,19 @@ def _past(cycle: CycleState, done: RoundCommitted) -> PastRound:
         teaches=bool(summary.get("teaches")),
         worse_bpb=_worse_bpb(summary),
         acceptance=_recorded_acceptance(cycle, done.round),
+        trained_on=_writers_trained_on(cycle, done.round),
         dismissed=tuple(fact.student for fact in steered if not fact.is_promoted),
-        appointed=next((fact.student for fact in steered if fact.is_promoted), ""),
+        appointed=appointed[0].student if appointed else "",
+        appointments=[fact.student for fact in sorted(appointed, key=attrgetter("edit"))],
     )
+
+
+def _writers_trained_on(cycle: CycleState, round_number: int) -> frozenset[str]:
+    """Return who wrote in a round, if anything that was generated was packed in it."""
+    packed = cycle.completed_in(round_number, Phase.PACK).values()
+    if not any(done.counts.get("synthetic_documents") for done in packed):
+        return frozenset()
+    return frozenset(who for by in acceptance_in(cycle, round_number).values() for who in by)
 
 
 def _worse_bpb(summary: Mapping[str, Scalar]) -> float | None:

@@ -22,6 +22,7 @@ def row(number: int, **more: Any) -> dict[str, Any]:
         "reason": "not shown to be better by more than 0.005",
         "writes": False,
         "writing_share": 0.0,
+        "promoted": False,
         "step": 600,
         "tokens": 1_234_567,
         "loss": 2.5,
@@ -33,7 +34,7 @@ def row(number: int, **more: Any) -> dict[str, Any]:
 MODELS = [
     row(3, verdict=None, val_bpb=None, reason=None, held_here=False),
     row(2),
-    row(1, verdict="PROMOTE", writes=True, writing_share=0.1),
+    row(1, verdict="PROMOTE", writes=True, writing_share=0.1, promoted=True),
     row(0, name="org/writer\x1b[2J", kind="generator", round=None, verdict=None, val_bpb=None,
         reason=None, tokens=None),
 ]  # fmt: skip

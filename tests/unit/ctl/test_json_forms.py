@@ -177,13 +177,13 @@ def daemon(daemon, tmp_path, monkeypatch):
         "cycle.pause": {"cycle": cycle()["id"]},
         "cycle.resume": {"cycle": cycle()["id"]},
         "cycle.stop": {"cycle": cycle()["id"]},
-        "cycle.rollback": {"student": "k1", "from_round": 3},
+        "cycle.rollback": {"student": "k1", "from_round": 3, "generates": True},
         "cycle.extend": {"cycle": cycle()["id"], "rounds": 3, "from_round": 3},
         "cycle.dismiss": {"dismissed": [{"id": cycle()["id"], "name": "python"}]},
         "alarm.dismiss": {
             "dismissed": [{"key": "verdict:c0ffee/1", "code": "verdict", "title": "round 1"}]
         },
-        "model.promote": {"student": "k1", "from_round": 3},
+        "model.promote": {"student": "k1", "from_round": 3, "generates": True},
         "train.start": RECORDED | {"layouts": LAYOUTS},
         "train.stop": {"train": RECORDED["train"]},
         "data.prepare": {"data": DATA["id"], "name": "letters"},

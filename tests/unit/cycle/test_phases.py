@@ -59,6 +59,7 @@ def test_without_a_promoted_generator_a_later_round_uses_real_data_alone(domain:
     assert Phase.GENERATE not in walk(domain, completed, round=2)
     assert "real data alone" in skip_reason(2, "", Phase.GENERATE)
     assert skip_reason(2, artifact("student"), Phase.GENERATE) == ""
+    assert "has no templates" in skip_reason(2, "", Phase.GENERATE, has_templates=False)
 
 
 def test_every_source_is_collected_and_only_what_is_open_is_asked_for(domain: Domain) -> None:

@@ -133,6 +133,24 @@ def test_of_a_cycle_that_has_ended_it_is_told_how_another_round_comes_about(daem
     assert "extend" not in ctl(*verb.split("."), *given, "--yes").out
 
 
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        (
+            ("model", "promote", "python/2"),
+            "student 55555555 is its cycle's promoted model; nothing is generated with it",
+        ),
+        (("cycle", "rollback"), "student 55555555 is promoted no more"),
+    ],
+)
+def test_where_nothing_is_generated_no_round_and_no_prompts_are_spoken_of(
+    daemon, ctl, command, line
+):
+    told = {"cycle": cycle()["id"], "student": "5" * 64, "from_round": 3}
+    daemon.results[".".join(command[:2])] = told | {"has_ended": True, "generates": False}
+    assert ctl(*command, "--yes").out == f"{line}\n"
+
+
 @pytest.mark.parametrize("verb", ["stop", "pause", "resume", "extend", "dismiss"])
 def test_the_help_of_what_is_seldom_used_is_as_people_read_it(ctl, golden, verb):
     golden(f"cycle_{verb}_help.txt", ctl("cycle", verb, "--help").out)

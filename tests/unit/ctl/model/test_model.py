@@ -72,9 +72,10 @@ def test_a_model_is_shown_with_its_data_its_training_and_what_it_writes(daemon, 
     assert told["completions"] == DETAILS["completions"]
     base = {"name": "SmolLM2-135M", "id": "f" * 64}
     daemon.documents["model"]["model"]["began_with"] = base
-    assert (
-        "began with  SmolLM2-135M (ffffffff), a model of others\n" in ctl("model", "show", "x").out
-    )
+    daemon.documents["model"]["model"]["promoted"] = True
+    shown = ctl("model", "show", "x").out
+    assert "began with  SmolLM2-135M (ffffffff), a model of others\n" in shown
+    assert "promoted    it is its cycle's promoted model\n" in shown
 
 
 def test_what_is_not_known_of_a_model_is_left_out(daemon, ctl):

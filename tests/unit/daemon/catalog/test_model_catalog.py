@@ -6,6 +6,7 @@ import pytest
 
 from jupiterd.cluster.facts.facts import (
     CheckpointCommitted,
+    CycleStarted,
     CycleStateSet,
     Fact,
     RoundCommitted,
@@ -15,7 +16,12 @@ from jupiterd.cluster.facts.facts import (
 )
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.runs.run_phases import evaluation_id
-from jupiterd.daemon.catalog.model_catalog import KnownModel, model_meant, models_of
+from jupiterd.daemon.catalog.model_catalog import (
+    KnownModel,
+    model_meant,
+    models_of,
+    promoted_model,
+)
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, CycleId
 from jupiterd.locations import config_folder
@@ -57,6 +63,21 @@ def trained_run(name: str = "letters", day: int = 2) -> TrainingStarted:
     return TrainingStarted(RUN, name, RUN, "1m", "size: 1m\n", "auto", (), {}, asked_at)
 
 
+def silent(part: str = "templates: []") -> CycleStarted:
+    """Return a cycle of a domain that is to be trained on no generated text."""
+    share = part if part.startswith("synthetic_share") else "synthetic_share: 0.3"
+    templates = part if part.startswith("templates") else "templates: [{kind: complete_function}]"
+    text = f"""version: 1
+title: A domain for a tuned model
+language: code:python
+data_sources: [{{kind: folder, path: /data, license: MIT}}]
+generation: {{{templates}}}
+mix_ratio: {{{share}}}
+holdout: {{salt: s}}
+"""
+    return replace(BEGUN, domain_yaml=text)
+
+
 def known(*facts: Fact) -> list[KnownModel]:
     state = State()
     for term, fact in enumerate(facts, 1):
@@ -75,6 +96,43 @@ def test_each_round_has_its_candidate_and_the_promoted_one_writes() -> None:
     assert (second.share, second.tokens, second.loss) == (0, 1800, 2.5)
     (alone,) = known(*TWO_ROUNDS[:4])
     assert (alone.share, alone.to_plain()["writes"]) == (0.1, True), "its canary"
+
+
+def test_of_those_that_write_the_newest_is_promoted() -> None:
+    (alone,) = known(*TWO_ROUNDS[:4])
+    assert (alone.is_promoted, alone.to_plain()["promoted"]) == (True, True)
+    assert [each.is_promoted for each in known(*TWO_ROUNDS)] == [False, False]
+    named = replace(BEGUN, generator={"name": "org/writer", "artifact": OTHERS})
+    assert [each.name for each in known(named, *TWO_ROUNDS[1:]) if each.is_promoted] == [
+        "org/writer"
+    ]
+
+
+@pytest.mark.parametrize("part", ["templates: []", "synthetic_share: 0"])
+def test_where_no_text_is_to_be_generated_a_good_verdict_promotes_and_a_later_one_replaces(
+    part: str,
+) -> None:
+    rounds = TWO_ROUNDS[1:]
+    assert promoted_model(known(silent(part), *rounds[:1])) is None
+    second, first = known(silent(part), *rounds)
+    assert (first.is_promoted, second.is_promoted) == (True, False), "round 2 promoted nobody"
+    better = (made(SECOND, FIRST, 2), *said(SECOND, "PROMOTE", 2))
+    second, first = known(silent(part), *rounds[:3], *better)
+    assert (first.is_promoted, second.is_promoted) == (False, True)
+
+
+def test_a_model_that_is_promoted_without_templates_writes_nothing() -> None:
+    (alone,) = known(silent(), *TWO_ROUNDS[1:4])
+    assert (alone.share, alone.is_promoted, alone.to_plain()["writes"]) == (0.0, True, False)
+
+
+def test_the_newest_cycle_that_has_a_promoted_model_counts() -> None:
+    later = trained_run(day=3)
+    found = known(silent(), *TWO_ROUNDS[1:4], later, made(LAST, run=RUN))
+    assert [each.name for each in found] == ["letters", "python/1"]
+    promoted = promoted_model(found)
+    assert promoted is not None
+    assert promoted.name == "python/1"
 
 
 def test_a_candidate_is_listed_once_it_is_trained_and_before_it_is_judged() -> None:

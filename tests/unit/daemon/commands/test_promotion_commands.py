@@ -172,3 +172,62 @@ async def test_a_trial_in_the_round_that_runs_is_not_ended_but_a_promotion_by_ha
         await promote(
             term, PromoteModel.read({"model": "python/1"})
         )  # the same again takes nobody's place
+
+
+SILENT = replace(
+    begun(4), domain_yaml=DOMAIN.replace("[{kind: complete_function, samples: 10}]", "[]")
+)
+"""A cycle whose domain has no templates."""
+
+BOTH_PROMOTED = (
+    *ONE_ROUND,
+    checkpoint("m2", "k1", round_number=2, tokens=200, is_final=True),
+    round_over("m2", 2, verdict="PROMOTE"),
+)
+
+
+def promoted(node: Node) -> str | None:
+    return generation_document(node.replica.state.cycles[CYCLE])["promoted"]
+
+
+async def test_without_templates_a_rollback_brings_back_the_promoted_model_before_at_once(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(SILENT, *BOTH_PROMOTED))
+        assert (promoted(one), writers(one)) == ("m2", [])
+        term = one._begin_term(1).term
+        done = await roll_back(term, RollBackStudent())
+        assert (done["student"], done["generates"]) == ("m2", False)
+        assert promoted(one) == "k1"
+        await roll_back(term, RollBackStudent())
+        assert promoted(one) is None
+        with pytest.raises(ConflictError, match=r"no student of cycle \w+ is promoted"):
+            await roll_back(term, RollBackStudent())
+
+
+async def test_without_templates_a_promotion_by_hand_holds_at_once_and_ends_nobody_s_trial(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(SILENT, *TWO_ROUNDS))
+        term = one._begin_term(1).term
+        for number, model in ((1, "k1"), (2, "m2"), (1, "k1")):
+            await promote(term, PromoteModel.read({"model": f"python/{number}"}))
+            assert (promoted(one), writers(one)) == (model, [])
+            with pytest.raises(ConflictError, match="is promoted already"):
+                await promote(term, PromoteModel.read({"model": f"python/{number}"}))
+        await roll_back(term, RollBackStudent())
+        assert promoted(one) == "m2", "whoever was promoted by hand before"
+
+
+async def test_whom_nobody_trains_on_is_promoted_though_it_writes_and_is_rolled_back(
+    tmp_path: Path,
+) -> None:
+    unused = replace(begun(4), domain_yaml=f"{DOMAIN}mix_ratio: {{synthetic_share: 0}}\n")
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(unused, *ONE_ROUND, paused(1)))
+        assert (promoted(one), writers(one)) == ("k1", [("k1", 0.1)])
+        done = await roll_back(one._begin_term(1).term, RollBackStudent())
+        assert (done["student"], done["generates"]) == ("k1", True)
+        assert (promoted(one), writers(one)) == (None, [])

@@ -7,6 +7,7 @@ import pytest
 from jupiterd.cluster.facts.facts import Fact
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.serving.named_models import served_model, served_names
+from jupiterd.daemon.serving.promotion_follower import promoted_in
 from jupiterd.errors import ModelNotServedError
 from tests.support.cluster.building import NODES
 from tests.unit.daemon.catalog.test_model_catalog import (
@@ -19,6 +20,7 @@ from tests.unit.daemon.catalog.test_model_catalog import (
     TWO_ROUNDS,
     made,
     said,
+    silent,
     trained_run,
 )
 
@@ -43,6 +45,13 @@ def test_promoted_is_the_student_that_writes_whatever_was_trained_later():
 def test_a_student_that_went_again_is_promoted_no_more():
     with pytest.raises(ModelNotServedError, match="no model is promoted"):
         served_model(state_of(*TWO_ROUNDS), "promoted")
+
+
+@pytest.mark.parametrize("part", ["templates: []", "synthetic_share: 0"])
+def test_promoted_is_the_student_of_the_good_verdict_where_nothing_is_generated(part: str):
+    state = state_of(silent(part), *TWO_ROUNDS[1:])
+    assert served_model(state, "promoted").artifact == promoted_in(state) == FIRST
+    assert served_names(state)[0] == "promoted"
 
 
 def test_rounds_are_called_by_their_names():

@@ -22,9 +22,10 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.queries.cycle.cycle_document import Live, cycle_document
 from jupiterd.errors import Bug
-from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.ids import ArtifactId, NodeId, short
 from jupiterd.protocol.frames import Progressed
 from tests.support.cluster.building import CYCLE, NODES, paused, started
+from tests.unit.daemon.catalog.test_model_catalog import silent
 
 NAMED_KEYS = {
     "id", "domain", "state", "round", "phase", "step", "total_steps", "tokens", "loss", "val_bpb",
@@ -36,7 +37,8 @@ FURTHER_KEYS = {
     "predicted_tokens_per_s", "measured_tokens_per_s", "kind", "rounds", "failure", "phases",
     "events", "islands", "outer_steps", "inner_steps", "lost_sources", "generators", "paused",
     "heavy_drops", "attempt", "attempt_in_round", "lost_generator",
-    "self_hosting", "self_hosting_round", "writers", "promotions", "lr", "grad_norm", "mfu",
+    "self_hosting", "self_hosting_round", "writers", "promotions", "promoted",
+    "lr", "grad_norm", "mfu",
     "held_out_loss", "best_step", "bits_per_byte_before", "bits_per_byte", "best_bits_per_byte",
     "ended_worse", "gang_encrypted",
 }  # fmt: skip
@@ -378,6 +380,18 @@ def test_a_promoted_model_has_something_to_generate() -> None:
     done = phase(document(*facts, work("generate", number=2, counts=counts)), "generate", 2)
     assert (done["state"], done["done"], done["unit"]) == ("done", 4, "samples")
     assert phase(document(*facts), "generate", 1)["state"] == "skipped"
+
+
+def test_a_domain_without_templates_has_a_promoted_model_and_nothing_to_generate() -> None:
+    begun = replace(started(), domain_yaml=silent().domain_yaml)
+    shown = document(begun, *TRAINED[1:], verdict("PROMOTE"), committed("PROMOTE"))
+    model = committed("PROMOTE").final_checkpoint
+    assert (shown["promoted"], shown["writers"]) == (model, [])
+    assert shown["promotions"] == [f"round 1: student {short(model)} was promoted"]
+    facts = (*TRAINED[1:], verdict("PROMOTE"), committed("PROMOTE"), work("filter", number=2))
+    skipped = phase(document(begun, *facts), "generate", 2)
+    assert skipped["state"] == "skipped"
+    assert skipped["detail"] == "the domain has no templates, so all rounds use real data alone"
 
 
 def test_verdicts_carry_the_numbers_of_the_gate() -> None:

@@ -65,7 +65,7 @@ def chat(  # noqa: PLR0913 - an option each
 ) -> None:
     """Talk to a model, or have it answer PROMPT; the daemon finds a machine that has it.
 
-    MODEL is `promoted` unless it is named: the newest cycle's model that writes. It may be
+    MODEL is `promoted` unless it is named: the newest cycle's promoted model. It may be
     DOMAIN/ROUND, a training run's name, the beginning of an id, a model's folder, or `base`, which
     that cycle began from; with --beside, base is what MODEL's own cycle or run began from. One
     argument alone is PROMPT if it has a space in it, and else MODEL.

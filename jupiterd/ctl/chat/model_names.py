@@ -11,7 +11,7 @@ from jupiterd.errors import NotFoundError
 from jupiterd.path_text import path_of, path_text
 
 PROMOTED = "promoted"
-"""The newest cycle's model that writes."""
+"""The promoted model of the newest cycle that has one."""
 
 BASE = "base"
 """What the promoted model's cycle began with; MODEL/base is what that model's did."""

@@ -9,29 +9,18 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.cycle.test_chat_cycle import write_chat_model, write_topics
 from tests.support.daemons.cluster import LOOK_S, NAMES, Cluster, Daemon, running
-from tests.support.daemons.surroundings import own_network
 from tests.support.serving.served_command import served_command
+from tests.support.sources.tiny_domain import write_domain
 
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
+    pytest.mark.full,
     pytest.mark.timeout(240),
 ]
 
 FOLLOWS_WITHIN_S = 60.0
-DOMAIN = """version: 1
-domain: manual
-title: Topics of Python's manual
-language: en
-data_sources:
-  - {{kind: folder, path: {path}, license: PSF-2.0, glob: "**/*.txt"}}
-generation: {{templates: []}}
-holdout: {{fraction: 0.3, salt: manual, dev: 0.0, vault: 0.0, min_documents: 10, min_clusters: 5}}
-evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}
-training: {{steps: 40, seq_len: 64, batch_sequences: 4}}
-"""
 
 
 def done(cluster: Cluster, *words: str, daemon: Daemon | None = None) -> str:
@@ -50,7 +39,9 @@ async def answered(client: httpx.AsyncClient, expected: Callable[[httpx.Response
     """Ask the endpoint for `promoted` until its answer is as expected; return it."""
     body = {"model": "promoted", "prompt": "The statement", "max_tokens": 4, "temperature": 0}
     async with asyncio.timeout(FOLLOWS_WITHIN_S):
-        while not expected(found := await client.post("/completions", json=body)):
+        while not expected(  # noqa: ASYNC110 - the endpoint is asked
+            found := await client.post("/completions", json=body)
+        ):
             await asyncio.sleep(LOOK_S)
     return found.json()
 
@@ -58,33 +49,30 @@ async def answered(client: httpx.AsyncClient, expected: Callable[[httpx.Response
 async def test_the_student_of_a_good_verdict_answers_as_promoted_on_another_machine(
     tmp_path: Path,
 ) -> None:
-    model = write_chat_model(tmp_path / "talker", [*write_topics(tmp_path / "manual").values()])
-    domain = tmp_path / "manual.yaml"
-    domain.write_text(DOMAIN.format(path=tmp_path / "manual"))
-    begin = ("cycle", "start", "--domain", str(domain), "--init", str(model), "--lr", "3e-3")
-    with own_network() as prefix:
-        one, two = (Daemon(tmp_path, name, prefix) for name in NAMES[:2])
-        async with running([one, two]) as cluster:
-            await cluster.meet()
-            async with (
-                served_command(two.state_dir) as serving,
-                httpx.AsyncClient(base_url=serving.url, timeout=60) as client,
-            ):
-                await answered(client, lambda found: found.status_code == 404)
-                told = await asyncio.to_thread(done, cluster, *begin, "--wait")
-                assert "verdict: PROMOTE" in told
-                await answered(client, lambda found: found.status_code == 200)
-                await asyncio.to_thread(_is_told, cluster)
-                await asyncio.to_thread(_is_talked_to, cluster, one)
-                await asyncio.to_thread(done, cluster, "cycle", "rollback", "--yes")
-                await answered(client, lambda found: found.status_code == 404)
-                assert promoted(cluster) == []
-                done(cluster, "model", "promote", "manual/1", "--yes")
-                await answered(client, lambda found: found.status_code == 200)
+    domain = write_domain(tmp_path, steps=60, samples=0, batch=16)
+    begin = ("cycle", "start", "--domain", str(domain), "--seed", "7")
+    async with running([Daemon(tmp_path, name) for name in NAMES[:2]]) as cluster:
+        await cluster.meet()
+        one, two = cluster.daemons
+        async with (
+            served_command(two.state_dir) as serving,
+            httpx.AsyncClient(base_url=serving.url, timeout=60) as client,
+        ):
+            await answered(client, lambda found: found.status_code == 404)
+            told = await asyncio.to_thread(done, cluster, *begin, "--wait")
+            assert "verdict: PROMOTE" in told, told
+            await answered(client, lambda found: found.status_code == 200)
+            await asyncio.to_thread(_is_told, cluster)
+            await asyncio.to_thread(_is_talked_to, cluster, one)
+            await asyncio.to_thread(done, cluster, "cycle", "rollback", "--yes")
+            await answered(client, lambda found: found.status_code == 404)
+            assert promoted(cluster) == []
+            done(cluster, "model", "promote", "tiny/1", "--yes")
+            await answered(client, lambda found: found.status_code == 200)
 
 
 def _is_told(cluster: Cluster) -> None:
-    assert [promoted(cluster, daemon) for daemon in cluster.daemons] == [["manual/1"]] * 2
+    assert [promoted(cluster, daemon) for daemon in cluster.daemons] == [["tiny/1"]] * 2
     status = json.loads(done(cluster, "cycle", "status", "-o", "json"))["cycle"]
     assert (status["promoted"], status["writers"]) == (status["verdicts"][0]["candidate"], [])
     assert [each.partition(": ")[0] for each in status["promotions"]] == ["round 1"]

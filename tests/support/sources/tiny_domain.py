@@ -45,12 +45,12 @@ language: code:python
 data_sources:
 {sources}
 {more}generation:
-  templates: [{{kind: complete_function, samples: {samples}}}]
+  templates: {templates}
   max_tokens: 16
 holdout: {{fraction: 0.4, salt: tiny, dev: {dev}, vault: 0.0, min_documents: 10, min_clusters: 5}}
 evaluation: {{min_document_bytes: 64, max_document_bytes: 1024{questions}}}
 gate: {{proxies: {proxies}}}
-training: {{steps: {steps}, vocab_size: 512, seq_len: 64, batch_sequences: 4}}
+training: {{steps: {steps}, vocab_size: 512, seq_len: 64, batch_sequences: {batch}}}
 """
 _SOURCE = '  - {{kind: folder, path: {path}, license: MIT, glob: "**/*.py"}}'
 
@@ -64,13 +64,15 @@ def write_domain(
     samples: int = 240,
     dev: float = 0.0,
     questions: str = "",
+    batch: int = 4,
 ) -> Path:
     """Write the files and the domain below `folder`; return the domain file.
 
     The packages go to the sources in turn, each of which is a folder of that name; `more` is a line
     of the domain file. Small students, which `proxies: auto` trains, take some seconds more. So
-    many samples are asked for where anybody writes. `dev`: development text, of the holdout.
-    `questions`: the domain's own, as lines of their file.
+    many samples are asked for where anybody writes; 0: the domain has no templates. `dev`:
+    development text, of the holdout. `questions`: the domain's own, as lines of their file.
+    `batch`: of sequences, in each step.
     """
     chance = random.Random(20)
     for cluster in range(CLUSTERS):
@@ -85,7 +87,9 @@ def write_domain(
     if questions:
         (folder / "questions.jsonl").write_text(questions)
     values = {"sources": listed, "steps": steps, "more": more, "proxies": proxies}
-    domain.write_text(_DOMAIN.format(**values, samples=samples, dev=dev, questions=own))
+    templates = f"[{{kind: complete_function, samples: {samples}}}]" if samples else "[]"
+    values |= {"templates": templates, "dev": dev, "questions": own, "batch": batch}
+    domain.write_text(_DOMAIN.format(**values))
     return domain
 
 

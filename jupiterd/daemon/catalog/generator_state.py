@@ -50,10 +50,8 @@ def generation_document(cycle: CycleState) -> dict[str, Any]:
         for writer in writers_of(kind, standing, named)
     ]
     number, share = _last_share(cycle, "" if named is None else named.id)
-    promoted, notices = (
-        _newest_writer(cycle, (str(row["generator"]) for row in rows)),
-        standing.notices,
-    )
+    writers = [str(row["generator"]) for row in rows]
+    promoted, notices = _newest_writer(cycle, writers), standing.notices
     if not domain.wants_generated_text:
         models = promoted_models_of(cycle, domain)
         promoted, notices = models.newest, models.notices

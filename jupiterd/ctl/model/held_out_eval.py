@@ -55,7 +55,8 @@ def held_out_text(state_dir: Path, models: Sequence[EvaluatedModel]) -> HeldOutT
     if not names:
         raise NotFoundError(
             "no gate has judged a model yet, so there is no held-out text to score",
-            "name tasks or questions: --tasks own has those of the domain",
+            "--tasks asks questions of yours, or with own those of the domain; "
+            "jupiterctl model list has what a training run scored on text of its own",
         )
     found = ask_over_grpc(state_dir, f"held_out/{names[0]}", FETCHING_S)["held_out"]
     scores, _ = judged_on(Path(found["verdict"]))

@@ -96,12 +96,18 @@ def _in_folder(name: str) -> ServedModel:
         folder = Path(name).expanduser()
     except RuntimeError:  # there is no such user
         folder = Path(name)
-    try:
-        is_model = (folder / "config.json").is_file()
-    except OSError:  # such as a name that is too long, or a folder that others have closed
-        is_model = False
-    if not is_model:
+    if lacks := _lacking(folder):
         raise ModelNotServedError(
-            f"there is no model in {folder}", "a model's folder has config.json and its weights"
+            f"there is no model in {folder}: it has no {lacks}",
+            "a model's folder has config.json, its tokenizer and its weights as safetensors",
         )
     return ServedModel(name, None, str(folder))
+
+
+def _lacking(folder: Path) -> str:
+    try:
+        if not (folder / "config.json").is_file():
+            return "config.json"
+        return "" if any(folder.glob("*.safetensors")) else "weights as safetensors"
+    except OSError:  # such as a name that is too long, or a folder that others have closed
+        return "file that can be read"

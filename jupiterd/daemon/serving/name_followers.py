@@ -6,6 +6,7 @@ Owns one follower for each name, from when it is first served. Doesn't know how 
 
 import asyncio
 from collections.abc import Callable, Collection
+from pathlib import Path
 
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.serving.promotion_follow import PROMOTED
@@ -27,9 +28,9 @@ class NameFollowers:
         self._by_name: dict[str, PromotionFollower] = {}
 
     def serve(self, names: Collection[str]) -> None:
-        """Serve these names from now on, and no others."""
+        """Serve these names from now on, and no others; a folder's path means no other model."""
         for name in names:
-            if name not in self._by_name:
+            if not Path(name).is_absolute() and name not in self._by_name:
                 follower = self._by_name[name] = self._make(FollowedName(name, meaning_of(name)))
                 self._group.create_task(follower.run(), name=f"the model {name}")
         for name, follower in self._by_name.items():

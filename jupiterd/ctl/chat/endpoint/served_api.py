@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx
 
-from jupiterd.client.reachability import check_listens
+from jupiterd.client.reachability import check_listens, unreachable
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.ctl.chat.endpoint.answer_chunks import (
     END,
@@ -83,7 +83,8 @@ class ServedApi:
     async def answer(self, place: str, body: Mapping[str, Any]) -> AsyncGenerator[Chunk | Event]:
         """Yield an answer as it is written; a comment of the stream says what it waits for.
 
-        Whoever closes the iterator, or is cancelled, cancels the answer at the daemon.
+        Whoever closes the iterator, or is cancelled, cancels the answer at the daemon. Where that
+        has ended, the error says so.
 
         Args:
             place: the path, such as `/v1/chat/completions`.
@@ -92,6 +93,15 @@ class ServedApi:
         Raises:
             JupiterError: it is refused, or ends before its end.
         """
+        try:
+            async with contextlib.aclosing(self._answer(place, body)) as answer:
+                async for told in answer:
+                    yield told
+        except EngineLostError:
+            await self._check_is_there()
+            raise
+
+    async def _answer(self, place: str, body: Mapping[str, Any]) -> AsyncGenerator[Chunk | Event]:
         is_over = False
         asked = {**body, "stream": True, "stream_options": {"include_usage": True}}
         with self._translated():
@@ -106,16 +116,19 @@ class ServedApi:
                     is_over = is_over or (isinstance(told, Chunk) and bool(told.finish))
                     yield told
         if not is_over:  # some engines end without a mark, after they said why
-            self._check_is_there()
             raise EngineLostError("the answer broke off")
 
-    def _check_is_there(self) -> None:
-        """Raise DaemonUnreachableError where the daemon itself ended in the midst of an answer."""
+    async def _check_is_there(self) -> None:
+        """Raise DaemonUnreachableError where the daemon itself ended in the midst of an answer.
+
+        It is asked: its socket takes connections for a moment after it was killed.
+        """
         try:
-            check_listens(self._state_dir)
-        except DaemonUnreachableError as error:
-            told = f"the answer broke off, and {error.message}"
-            raise DaemonUnreachableError(told, error.hint) from error
+            await self._client.get("/health", timeout=ASKED_S)
+        except httpx.HTTPError as error:
+            gone = unreachable(self._state_dir)
+            told = f"the answer broke off, and {gone.message}"
+            raise DaemonUnreachableError(told, gone.hint) from error
 
     @contextlib.contextmanager
     def _translated(self) -> Generator[None]:
@@ -125,7 +138,6 @@ class ServedApi:
             check_listens(self._state_dir)
             raise _not_serving() from error
         except httpx.HTTPError as error:
-            self._check_is_there()
             raise EngineLostError(f"the daemon broke off: {error}") from error
 
 

@@ -12,6 +12,11 @@ from jupiterd.errors import UsageError
 WITH_FORMS = "jupiterctl"
 """The program whose every command takes -o."""
 
+OF_THE_DAEMON = (
+    "jupiterd is started with it; jupiterctl asks the daemon of the usual state folder, or that "
+    "of --state-dir DIR"
+)
+
 PLAIN_WORDS = {
     "is not a valid integer range": "is not a whole number",
     "is not a valid integer": "is not a whole number",
@@ -27,6 +32,8 @@ def usage_error(error: click.ClickException, program: str) -> UsageError:
     path = context.command_path if context else program
     if isinstance(error, click.NoSuchOption) and program == WITH_FORMS and _is_form(error):
         return UsageError(_sentence(error.message), f"did you mean: {path} -o json")
+    if isinstance(error, click.NoSuchOption) and program == WITH_FORMS and _is_daemons(error):
+        return UsageError(_sentence(error.message), OF_THE_DAEMON)
     if isinstance(error, click.NoSuchCommand | click.NoSuchOption) and error.possibilities:
         return UsageError(
             _sentence(error.message), f"did you mean: {path} {error.possibilities[0]}"
@@ -34,6 +41,11 @@ def usage_error(error: click.ClickException, program: str) -> UsageError:
     meant = _value_meant(error)
     hint = f"did you mean: {meant}" if meant else f"{path} --help"
     return UsageError(_sentence(error.format_message()), hint)
+
+
+def _is_daemons(error: click.NoSuchOption) -> bool:
+    """Say whether it is an option with which a daemon is started, and not how one is found."""
+    return error.option_name in {"--local", "--scope", "--peer"}
 
 
 def _value_meant(error: click.ClickException) -> str:

@@ -22,6 +22,14 @@ def _arguments_stay_as_they_were(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["anything"])
 
 
+@pytest.mark.parametrize("line", ["--local status", "status --scope mine", "model chat --local"])
+def test_how_a_daemon_was_started_is_not_said_to_jupiterctl(line, capsys):
+    assert jupiterctl(line.split()) == 2
+    told = capsys.readouterr().err
+    assert "no such option" in told
+    assert told.endswith("or that of --state-dir DIR\n")
+
+
 @pytest.mark.parametrize(
     ("program", "line", "message", "hint"),
     [

@@ -21,6 +21,12 @@ from jupiterd.cluster.values.bounds import is_count
 from jupiterd.cluster.values.gpu_load import read_rows
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cluster.values.link_quality import read_qualities
+from jupiterd.cycle.questions.task_requests import (
+    CONTINUED,
+    TaskRequest,
+    read_answers,
+    travelling_requests,
+)
 from jupiterd.daemon.links.refused_connections import refused_finding
 from jupiterd.daemon.links.seen_clusters import from_message
 from jupiterd.daemon.observability.report_wire import read_reply
@@ -53,6 +59,7 @@ MOST_S = 1.0
 NO_DESCRIPTION = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
 """What is left out of what a member says of itself, see `daemon.peers`."""
 
+ASKED = TaskRequest(CONTINUED, ("2 + 2 =", " 4"), {})
 FILES = (peer_pb2, artifact_pb2, script_pb2, serving_pb2)
 KINDS = [kind for file in FILES for kind in file.DESCRIPTOR.message_types_by_name.values()]
 
@@ -116,6 +123,12 @@ def _read_any(given: bytes) -> None:
 
 def _anything(chance: Chance) -> bytes:
     return packed(plain(chance))
+
+
+def _batch(chance: Chance) -> bytes:
+    kind = chance.choice(["loglikelihood", "loglikelihood_rolling", "generate_until"])
+    row = [kind, text(chance), {chance.choice(["until", "top_k", "x"]): plain(chance)}]
+    return as_json(row[: chance.randrange(1, 4)] if chance.random() < 0.7 else plain(chance))
 
 
 def _entry(chance: Chance) -> bytes:
@@ -217,6 +230,13 @@ READERS: Mapping[str, Reader] = {
     "Scripts.Run, what comes back": _message(script_pb2.ScriptEvent, event_from_proto),
     "Serving.Answer, an order": _message(serving_pb2.AnswerOrder, answer_wire.order_from_proto),
     "Serving.Answer, its end": _message(serving_pb2.AnswerOver, answer_wire.error_of),
+    "Serving.AnswerBatches, a batch": Reader(
+        _batch, lambda given: travelling_requests(given.decode(errors="replace"))
+    ),
+    "Serving.AnswerBatches, answers": Reader(
+        lambda chance: as_json([plain(chance)]),
+        lambda given: read_answers(given.decode(errors="replace"), [ASKED]),
+    ),
     "a certificate": Reader(lambda _: pairing_root_pem(), node_id_of, (RefusedError,)),
     "a ledger's entry": Reader(_entry, _read_entry),
     "a ledger's snapshot": Reader(_snapshot, parse_snapshot),

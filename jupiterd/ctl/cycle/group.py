@@ -101,7 +101,12 @@ def explain(invocation: Invocation, cycle: str | None, number: int | None) -> No
     console = Console.of(invocation)
     answers = found.get("answers")
     console.show(
-        {**document, "schema": SCHEMA, "answers": answers},
+        {
+            **document,
+            "schema": SCHEMA,
+            "answers": answers,
+            "own_questions": found.get("own_questions"),
+        },
         lambda: [
             *(printable(line) for line in found.get("explained") or explained(document)),
             *_answers_shown(answers, console.columns),

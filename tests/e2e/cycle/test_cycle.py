@@ -26,6 +26,11 @@ KEYS = {
 }  # fmt: skip
 VERDICTS = ("PROMOTE", "HOLD", "REJECT", "ABSTAIN")
 
+QUESTIONS = (
+    '{"question": "What does a queue hold?", "answer": "tickets"}\n'
+    '{"question": "def count_", "choices": ["order", "zzzzz"], "answer": "order"}\n'
+)
+
 SEQ_LEN = 64
 STATE_FILE = "training_state/state.json"
 
@@ -40,7 +45,7 @@ for folder in sys.argv[1:]:
 
 
 async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -> None:
-    domain = write_domain(tmp_path, steps=60, proxies="auto", dev=0.2)
+    domain = write_domain(tmp_path, steps=60, proxies="auto", dev=0.2, questions=QUESTIONS)
     async with three_daemons(tmp_path) as cluster:
         await cluster.meet()
         done = cluster.ctl(
@@ -58,6 +63,7 @@ async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -
         _goes_on_with_the_trunk(cluster)
         _comes_to_the_same_verdicts_everywhere(cluster)
         _has_answers_to_the_same_prompts_beside_each_verdict(cluster)
+        _tells_of_the_domains_own_questions_anywhere(cluster)
         _shows_how_text_teaches(cluster)
         _can_be_taken_elsewhere(cluster, tmp_path)
         assert _load_in_transformers(model.removeprefix("model: "), str(tmp_path / "taken"))
@@ -147,6 +153,27 @@ def _can_be_taken_elsewhere(cluster: Cluster, folder: Path) -> None:
     assert len(tables) == 1
     rows = [line.split("\t") for line in tables.pop().splitlines()[1:]]
     assert [(row[3], row[-1]) for row in rows] == [("1", listed[1]["id"]), ("2", listed[0]["id"])]
+
+
+def _tells_of_the_domains_own_questions_anywhere(cluster: Cluster) -> None:
+    counted: list[Document] = []
+    for daemon in cluster.daemons:
+        told = cluster.ctl("cycle", "explain", "2", "-o", "json", daemon=daemon)
+        counted.append(json.loads(told.stdout)["own_questions"]["models"])
+    assert counted[0] == counted[1] == counted[2]
+    assert {each["questions"] for each in counted[0].values()} == {2}
+    _comes_to_as_many_when_it_is_asked_again(cluster, counted[0])
+
+
+def _comes_to_as_many_when_it_is_asked_again(cluster: Cluster, counted: Document) -> None:
+    asked = cluster.ctl(
+        *("model", "eval", "tiny/2", "--tasks", "own", "-o", "json"),
+        daemon=cluster.daemons[-1],
+        timeout_s=120,
+    )
+    assert asked.returncode == 0, asked.stderr
+    (model,) = json.loads(asked.stdout)["eval"]["models"]
+    assert counted[model["id"]]["right"] == model["right"]
 
 
 def _shows_how_text_teaches(cluster: Cluster) -> None:

@@ -119,7 +119,8 @@ def test_an_explanation_ends_with_what_the_models_write_in_columns(
     ]  # fmt: skip
     monkeypatch.setenv("COLUMNS", "40")
     assert "\nbase (bbbbbbbb)\nx\nincumbent (aaaaaaaa)\ny\n" in ctl("cycle", "explain").out
-    assert json.loads(ctl("cycle", "explain", "-o", "json").out)["answers"] == ANSWERS
+    found = json.loads(ctl("cycle", "explain", "-o", "json").out)
+    assert (found["answers"], found["own_questions"]) == (ANSWERS, None)
 
 
 def test_the_daemon_says_where_the_scores_lie(daemon, ctl, tmp_path):

@@ -13,8 +13,8 @@ WITH_FORMS = "jupiterctl"
 """The program whose every command takes -o."""
 
 OF_THE_DAEMON = (
-    "jupiterd is started with it; jupiterctl asks the daemon of the usual state folder, or that "
-    "of --state-dir DIR"
+    "it is for jupiterd, as it is started; here --state-dir DIR names whose daemon is asked, "
+    "unless it is that of the usual state folder"
 )
 
 PLAIN_WORDS = {

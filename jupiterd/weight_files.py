@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.cycle.base.model_files import FAST_TOKENIZER, INDEX, shards_in
 from jupiterd.errors import BrokenModelError
 
@@ -45,6 +46,7 @@ def damage(folder: Path) -> str:
 
     Empty: its weights are there and whole, as far as their headers show.
     """
+    folder = base_beside(folder) or folder
     names = {path.name for path in folder.iterdir()}
     if INDEX in names and (lacking := _lacking(folder, names)):
         return lacking

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.errors import BrokenModelError
 from jupiterd.ids import is_hex, short
 
@@ -32,11 +33,12 @@ class Weights:
 
 
 def read_weights(folder: Path) -> Weights:
-    """Return the totals of all safetensors files of a folder.
+    """Return the totals of all safetensors files of a folder; of an adapter's, of its base.
 
     Raises:
         BrokenModelError: there is none, or one can't be read.
     """
+    folder = base_beside(folder) or folder
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise BrokenModelError(f"{_shown(folder)} has no weights: it is no model")

@@ -6,6 +6,7 @@ never changes. Doesn't know where artifacts come from, or which are still needed
     <first 2 digits>/<id>/manifest, files/…     complete; appears by one rename
     partial/<id>/manifest, files/…              being fetched; survives a restart
     incoming/<id>/…                             being imported; deleted at the next start
+    adapted/<id>/…                              links to an adapter's files and to its base's
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from weakref import WeakValueDictionary
 
 from blake3 import blake3
 
+from jupiterd.adapter_folder import base_named_in, join
 from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.ids import ArtifactId
 from jupiterd.store.disk import exclusively, put_in_place, sync_folder, sync_tree, written
@@ -47,6 +49,7 @@ _NO_LINK: Final = "put a copy of the file, or the folder, in the place of the li
 _MANIFEST: Final = "manifest"
 _FILES: Final = "files"
 _GONE: Final = "gone"
+_ADAPTED: Final = "adapted"
 _PREFIX_DIGITS: Final = 2
 
 
@@ -83,6 +86,30 @@ class ArtifactStore:
         if not self.holds(artifact):
             raise NotFoundError(f"artifact {artifact[:8]} isn't on this node")
         return self._place(artifact) / _FILES
+
+    def model_path(self, artifact: ArtifactId) -> Path:
+        """Return the folder of a model's files; that of an adapter has its base beside it.
+
+        Raises NotFoundError where the artifact isn't stored, or its base.
+        """
+        files = self.path(artifact)
+        base = self.base_of(artifact)
+        if base is None:
+            return files
+        frozen, place = self.path(base), self._root / _ADAPTED / artifact
+        if not place.is_dir():
+            with written():
+                waste = exclusively(self._root / "incoming", artifact)
+                join(files, frozen, waste / _FILES)
+                place.parent.mkdir(exist_ok=True)
+                put_in_place(waste / _FILES, place)
+                shutil.rmtree(waste, ignore_errors=True)
+        return place
+
+    def base_of(self, artifact: ArtifactId) -> ArtifactId | None:
+        """Return the base of an adapter; None of a whole model. Raises NotFoundError as `path`."""
+        named = base_named_in(self.path(artifact))
+        return ArtifactId(named) if is_artifact_id(named) else None
 
     def ids(self) -> list[ArtifactId]:
         """Return the ids of all stored artifacts, sorted."""

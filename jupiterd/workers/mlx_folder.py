@@ -6,6 +6,7 @@ Owns what mlx-lm misreads in a folder. Doesn't know what the model is for.
 from pathlib import Path
 from typing import Any
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.errors import BrokenModelError, UnknownModelError
 from jupiterd.workers.tokens.marks import read_object
 
@@ -26,13 +27,18 @@ def loaded_model(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model
     """
     from mlx_lm.utils import load_model
 
+    base = base_beside(folder)
     try:
-        model, _ = load_model(folder, model_config=older_rope_fields(read_config(folder)))
+        model, _ = load_model(base or folder, model_config=older_rope_fields(read_config(folder)))
     except ValueError as error:
         kind = UnknownModelError if "not supported" in str(error) else BrokenModelError
         raise kind(_reason(folder, error)) from error
     except (OSError, KeyError, TypeError, RuntimeError) as error:
         raise BrokenModelError(_reason(folder, error)) from error
+    if base is not None:
+        from jupiterd.workers.adapters.mlx_merge import merge
+
+        merge(model, folder)
     return model
 
 

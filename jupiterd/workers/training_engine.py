@@ -15,6 +15,7 @@ from blake3 import blake3
 from numpy.typing import NDArray
 from transformers import PreTrainedConfig
 
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.engine_options import (
     DeviceAbilities,
     EngineOptions,
@@ -188,12 +189,24 @@ class TrainingEngine(Protocol):
         ...
 
     @property
+    def adapter(self) -> AdapterOptions | None:
+        """Return which adapter is trained beside frozen weights; None: the weights are trained."""
+        ...
+
+    @property
     def config(self) -> PreTrainedConfig:
         """Return the model's configuration."""
         ...
 
+    def load_base(self, weights: Tensors) -> None:
+        """Fill the frozen model that an adapter is trained beside; weights: as without an adapter.
+
+        Only where `adapter` says that there is one, and before anything is computed.
+        """
+        ...
+
     def weights(self) -> Tensors:
-        """Return a copy of the weights in float32; tied weights appear once."""
+        """Return a copy of the trained weights in float32; tied weights appear once."""
         ...
 
     def load_weights(self, weights: Tensors) -> None:

@@ -70,6 +70,8 @@ def _written_artifacts(cycle: CycleState, *, only_final: bool) -> Iterator[Artif
     for manifest in cycle.manifests.values():
         yield manifest.tokenizer
         yield from manifest.shards
+    if cycle.training is not None and cycle.training.settings.get("lora"):
+        yield ArtifactId(str(cycle.training.settings.get("start_from", "")))  # it is no model alone
     if cycle.goes_on:
         if cycle.started is not None:
             yield ArtifactId(str(cycle.started.generator.get("artifact", "")))

@@ -96,6 +96,7 @@ def show(invocation: Invocation, model: str) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="llama.cpp's convert_hf_to_gguf.py, to write gguf with it.",
 )
+@click.option("--merge", is_flag=True, help="Write an adapter and its base as one whole model.")
 @click.option(
     "--lm-eval",
     is_flag=True,
@@ -108,16 +109,17 @@ def export(
     model: str,
     to: Path,
     form: str,
-    converter: Path | None,
     lm_eval: bool,
+    **how: Any,
 ) -> None:
     """Write a model into a folder of its own, with a model card.
 
     The card says what it was trained on, under which licences, how, and what the gate said of it.
     Any node can do it: it fetches what it lacks first. hf and mlx are the same files, for both
     libraries read them; gguf is one file, and models that aren't known here need llama.cpp's
-    converter for it. --lm-eval writes held-out text into the folder: who publishes it can't trust
-    scores on it any more.
+    converter for it. An adapter is written alone, as peft and mlx-lm read it, or merged with its
+    base into a whole model. --lm-eval writes held-out text into the folder: who publishes it can't
+    trust scores on it any more.
 
     \b
     Examples:
@@ -125,6 +127,7 @@ def export(
       jupiterctl model export 3f2a91bc --format mlx --to ./for-my-mac
       jupiterctl model export python/2 --lm-eval --to ./python-1m
       jupiterctl model export python --format gguf --to ./gguf
+      jupiterctl model export my-tuned --merge --to ./whole
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask_over_grpc
     from jupiterd.ctl.model.gguf import named_converter
@@ -132,10 +135,10 @@ def export(
 
     if lm_eval and form == "gguf":
         raise UsageError("--lm-eval goes with --format hf or mlx", "jupiterctl model export --help")
-    program = named_converter(converter)
+    program = named_converter(how["converter"])
     add = _tasks_of(invocation, model) if lm_eval else None
     document = ask_over_grpc(invocation.state_dir, f"model_export/{model}", FETCHING_S)["model"]
-    written = write_model(document, form, to, program, add)
+    written = write_model(document, form, to, program, add, merges=how["merge"])
     Console.of(invocation).show(
         {"schema": SCHEMA, "model": document["id"], "format": form, **written.to_plain()},
         lambda: [f"{to}: {document['name']} for {written.reader}", *written.file_lines()],

@@ -51,6 +51,8 @@ class CardFacts:
     """The token that begins a text, and whether there is a chat template."""
     gguf_maker: str = ""
     """The program that wrote the GGUF file; empty: there is none."""
+    is_adapter: bool = False
+    """It is an adapter alone: its base isn't in the folder."""
 
 
 def card(facts: CardFacts) -> str:
@@ -75,6 +77,7 @@ def _front(facts: CardFacts) -> list[str]:
     tags = ["jupiter", f"{facts.config.get('model_type', '')}"]
     tags += ["code", language.partition(":")[2]] if language.startswith("code:") else []
     library = {"hf": "transformers", "mlx": "mlx", "gguf": "gguf"}[facts.form]
+    library = "peft" if facts.is_adapter and facts.form == "hf" else library
     lines = ["---", f"library_name: {library}", "pipeline_tag: text-generation", "license: other"]
     lines += [f"language: {json.dumps(language)}"] * bool(re.fullmatch(r"[a-z]{2,3}", language))
     return [*lines, "tags:", *(f"- {json.dumps(printable(tag))}" for tag in tags if tag), "---"]
@@ -117,6 +120,9 @@ _KINDS = {
 
 
 def _loading(facts: CardFacts) -> Iterator[str]:
+    if facts.is_adapter:
+        yield from _beside_base(facts)
+        return
     if facts.form == "gguf":
         yield "```sh"
         talks = "" if facts.marks.is_chat else "-no-cnv "
@@ -156,6 +162,29 @@ def _loading(facts: CardFacts) -> Iterator[str]:
     yield from second
     yield ""
     yield from _talk(facts.marks)
+
+
+def _beside_base(facts: CardFacts) -> Iterator[str]:
+    """Yield how an adapter is loaded beside its base, which is another folder."""
+    base = str((facts.model.get("began_with") or {}).get("name") or "BASE")
+    yield f"This is an adapter alone. It is loaded beside its base, {_cell(base)}:"
+    yield ""
+    if facts.form == "mlx":
+        said = shlex.quote(example_prompt(facts.model, is_chat=facts.marks.is_chat))
+        places = f"--model {shlex.quote(base)} --adapter-path {shlex.quote(facts.folder)}"
+        yield from ("```sh", f"mlx_lm.generate {places} --prompt {said}", "```")
+    else:
+        yield from (
+            "```python",
+            "from peft import PeftModel",
+            "from transformers import AutoModelForCausalLM, AutoTokenizer",
+            f"base = AutoModelForCausalLM.from_pretrained({json.dumps(base)})",
+            f"model = PeftModel.from_pretrained(base, {json.dumps(facts.folder)})",
+            f"tokenizer = AutoTokenizer.from_pretrained({json.dumps(facts.folder)})",
+            "```",
+        )
+    yield ""
+    yield "`jupiterctl model export --merge` writes both as one whole model."
 
 
 def _mlx_generation(facts: CardFacts) -> list[str]:

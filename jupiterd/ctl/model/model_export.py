@@ -8,6 +8,8 @@ card says (`model_card`), or how GGUF is written (`gguf`).
 | hf | config.json, generation_config.json, model.safetensors, the tokenizer's |
 | mlx | the same files, unchanged: mlx-lm reads them too |
 | gguf | model.gguf: weights, tokenizer, chat template |
+| hf, of an adapter | adapter_config.json, adapter_model.safetensors, the tokenizer's: peft's |
+| mlx, of an adapter | adapter_config.json, adapters.safetensors: mlx-lm's `--adapter-path` |
 
 Each folder also has README.md (the card) and jupiter.json.
 """
@@ -21,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from jupiterd.ctl.model.adapter_export import FOR_MLX, check_form, is_adapter, merged, run
 from jupiterd.ctl.model.gguf import GGUF_FILE, make_gguf
 from jupiterd.ctl.model.model_card import CardFacts, card
 from jupiterd.ctl.model.special_tokens import exported_marks
@@ -34,6 +37,7 @@ RECORD_FILE = "jupiter.json"
 """The daemon's document of the model, for programs; the card is made from it."""
 
 CONFIG_FILE = "config.json"
+GENERATION_FILE = "generation_config.json"
 
 _READERS = {"hf": "transformers", "mlx": "mlx-lm", "gguf": "llama.cpp"}
 
@@ -72,6 +76,8 @@ def write_model(
     to: Path,
     converter: Path | None = None,
     add: Callable[[Path, Mapping[str, Any]], None] | None = None,
+    *,
+    merges: bool = False,
 ) -> ExportedModel:
     """Write the folder; return a description of it.
 
@@ -81,6 +87,7 @@ def write_model(
         to: the folder, which doesn't exist yet or is empty.
         converter: llama.cpp's converter for gguf; None: use Jupiter's own code if it can.
         add: gets the folder and the model, and adds files before the folder appears.
+        merges: an adapter becomes one model with its base; otherwise it is written alone.
 
     Raises:
         ConflictError: the folder exists and isn't empty.
@@ -91,6 +98,11 @@ def write_model(
         WorkFailedError: the converter failed.
     """
     _check_free(to)
+    stored = Path(model["files_at"])
+    check_form(stored, form, merges=merges)
+    if merges:
+        with merged(stored, to.absolute()) as folder:
+            return write_model({**model, "files_at": str(folder)}, form, to, converter, add)
     draft = to.with_name(f".{to.name}.{os.getpid()}")
     try:
         shutil.rmtree(draft, ignore_errors=True)
@@ -127,13 +139,12 @@ def _fill(
     if form == "gguf":
         gguf_maker = _convert(converter, stored, config, draft, str(model["name"]))
     else:
-        _copy(stored, config, draft)
+        _copy(stored, config, draft, form)
     record = {name: value for name, value in model.items() if name not in _OF_THIS_MACHINE}
     _write_json(draft / RECORD_FILE, record)
     sizes = _sizes(draft)
-    facts = CardFacts(
-        model, form, config, weights, sizes, to.name, exported_marks(stored), gguf_maker
-    )
+    marks, alone = exported_marks(stored), is_adapter(stored)
+    facts = CardFacts(model, form, config, weights, sizes, to.name, marks, gguf_maker, alone)
     (draft / CARD_FILE).write_text(card(facts), encoding="utf-8")
     return ExportedModel(to, form, weights.parameters, _sizes(draft))
 
@@ -153,12 +164,27 @@ def _convert(
     return gguf_maker
 
 
-def _copy(stored: Path, config: Mapping[str, Any], folder: Path) -> None:
-    """Copy the model's files, without the subfolder with training state."""
+def _copy(stored: Path, config: Mapping[str, Any], folder: Path, form: str = "hf") -> None:
+    """Copy the model's files, without the subfolder with training state; an adapter's alone."""
+    if is_adapter(stored):
+        _copy_adapter(stored, folder, form)
+        return
     for path in sorted(stored.iterdir()):
         if path.is_file() and path.name not in {CONFIG_FILE, CARD_FILE, RECORD_FILE}:
             shutil.copyfile(path, folder / path.name)
     _write_json(folder / CONFIG_FILE, config)
+
+
+def _copy_adapter(stored: Path, folder: Path, form: str) -> None:
+    if form == "mlx":
+        run(FOR_MLX, stored, folder / "adapter")
+        for path in (folder / "adapter").iterdir():
+            path.rename(folder / path.name)
+        (folder / "adapter").rmdir()
+        return
+    for path in sorted(stored.iterdir()):
+        if path.is_file() and path.name not in {CONFIG_FILE, GENERATION_FILE}:
+            shutil.copyfile(path, folder / path.name)
 
 
 def _config(stored: Path) -> dict[str, Any]:

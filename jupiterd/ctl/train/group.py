@@ -52,6 +52,9 @@ HOW = "--nodes names machines, --engine what they use"
 OF_READING = ("loss_on", "field")
 """Options that say how text is read, before it becomes a data set."""
 
+USUAL_ADAPTER = "rank=16"
+"""The value of --lora without any."""
+
 LATEST = ""
 """The value of --resume without a name."""
 
@@ -91,6 +94,13 @@ def command() -> None:
 )
 @click.option("--field", metavar="NAME", help="What holds the text in a table; text.")
 @click.option("--weight-decay", type=float, help="The size's own by default.")
+@click.option(
+    "--lora",
+    is_flag=False,
+    flag_value=USUAL_ADAPTER,
+    metavar="[rank=16,alpha=32,layers=all,targets=all]",
+    help="Train an adapter beside the model's weights, which stay as they are.",
+)
 @island_options
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1.")
 @click.option(

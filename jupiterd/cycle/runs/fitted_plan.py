@@ -113,7 +113,7 @@ def first_plan_of_run(preset: ModelShape, settings: RunSettings, sequences: int 
     sequences: of the data; 0: it isn't there yet, and the batch is the largest that it may be
     """
     is_tuning = settings.recipe == OF_TUNING
-    recipe = tuned(preset).recipe if is_tuning else preset.recipe
+    recipe = _tuned(preset, settings).recipe if is_tuning else preset.recipe
     batch = batch_of_run(settings, sequences) if sequences else settings.batch_sequences
     plan = derive_run(recipe, preset.seq_len, settings, settings.max_steps or 0, batch)
     return shortly_warmed(plan) if is_tuning else plan
@@ -125,8 +125,12 @@ def plan_of_run(preset: ModelShape, settings: RunSettings, sequences: int) -> Tr
     The size's own steps count by their tokens: a run's batch and sequences are other ones.
     """
     if settings.recipe == OF_TUNING:
-        return shortly_warmed(_plan_of_run(tuned(preset), settings, sequences))
+        return shortly_warmed(_plan_of_run(_tuned(preset, settings), settings, sequences))
     return _plan_of_run(preset, settings, sequences)
+
+
+def _tuned(preset: ModelShape, settings: RunSettings) -> ModelShape:
+    return tuned(preset, has_adapter=bool(settings.lora))
 
 
 def _plan_of_run(preset: ModelShape, settings: RunSettings, sequences: int) -> TrainPlan:

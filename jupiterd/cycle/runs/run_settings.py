@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jupiterd.cycle.runs.recorded_settings import OF_THE_SIZE
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions, parse_adapter
 from jupiterd.cycle.training.architectures import MAX_VOCAB
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.errors import UsageError
@@ -118,13 +119,18 @@ class RunSettings(CheckedOptions):
     """What every device holds at a time, as people say; 0: what fills it. Older builds know none.
     """
 
+    lora: Annotated[str, Field(max_length=256)] = ""
+    """The adapter that is trained beside the weights to begin with, as `adapters.adapter`
+    reads it; empty: all weights are trained. Older builds know none."""
+
     def to_scalars(self) -> dict[str, Scalar]:
         """Return what a fact carries, without a choice that nobody made and older builds refuse."""
         told = super().to_scalars()
         if self.gang_backend == AUTO:
             del told["gang_backend"]
-        if not self.fixed_micro_batch:
-            del told["fixed_micro_batch"]
+        for name in ("fixed_micro_batch", "lora"):
+            if not told[name]:
+                del told[name]
         return told
 
     def options(self, of_the_size: EngineOptions) -> EngineOptions:
@@ -140,7 +146,25 @@ class RunSettings(CheckedOptions):
         chosen = {name: value for name, value in requested.items() if value != AUTO}
         if self.fixed_micro_batch:
             chosen["micro_batch"] = "fixed"
-        return of_the_size.model_copy(update=chosen)
+        adapter = self.adapter
+        kept = {} if adapter is None else {"optimizer": "adamw", "weights": "fp32"}
+        return of_the_size.model_copy(update={**chosen, **kept, "adapter": adapter})
+
+    @property
+    def adapter(self) -> AdapterOptions | None:
+        """Return the adapter that is trained; raises UsageError where it can't be."""
+        if not self.lora:
+            return None
+        if not self.start_from:
+            raise UsageError(
+                "an adapter is trained beside weights that are there",
+                "name a model that has some: --model FOLDER, or ORG/NAME on the hub",
+            )
+        if self.optimizer == "muon" or self.weights == "bf16":
+            raise UsageError(
+                "an adapter's numbers are AdamW's, in fp32", "leave out --optimizer and weights"
+            )
+        return parse_adapter(self.lora).model_copy(update={"base": self.start_from})
 
     @property
     def batch_sequences(self) -> int:

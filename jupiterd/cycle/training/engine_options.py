@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from jupiterd.cycle.base.plain_text import Plain
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.errors import UsageError
 
 Precision = Literal["fp32", "bf16", "fp16"]
@@ -38,12 +39,17 @@ class EngineOptions(Plain):
     micro_batch: Literal["auto", "fixed"] = "auto"
     """How many sequences a rank holds at a time: what fills its device, or what the plan says."""
 
+    adapter: AdapterOptions | None = None
+    """What is trained beside frozen weights that were given; None: all weights are trained."""
+
     @model_serializer(mode="wrap")
     def _told(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Return it without a choice that nobody made: ranks of older builds refuse what is new."""
         told: dict[str, Any] = plain(self)
         if told.get("micro_batch") == "auto":
             del told["micro_batch"]
+        if told.get("adapter") is None:
+            told.pop("adapter", None)
         return told
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from jupiterd.cycle.base.snapshot_pace import COPIES
+from jupiterd.cycle.training.adapters.adapter_size import trained_parameters
 from jupiterd.cycle.training.architectures import matrix_parameters, parameter_count
 from jupiterd.cycle.training.engine_options import (
     DeviceAbilities,
@@ -139,7 +140,7 @@ def memory_need(
         return _with_process(need, shape, plan, device)
     tokens = plan.micro_batch_sequences * shape.seq_len
     chunk = _chunk_that_fits(need, shape, device)
-    return replace(need, logits=_logit_bytes(shape, tokens, precision, device, chunk))
+    return replace(need, logits=_logit_bytes(shape, plan, precision, device, tokens, chunk))
 
 
 def _least_need(
@@ -151,19 +152,33 @@ def _least_need(
     device: DeviceAbilities,
 ) -> MemoryNeed:
     """Return what the device's own arrays take with the smallest chunk of logits."""
-    parameters, options = parameter_count(shape), plan.options
+    options, trained = plan.options, trained_parameters(shape, plan.options)
     in_bf16 = options.weights == "bf16"
-    copies = 2 if in_bf16 or precision != "fp32" else 0
     tokens = plan.micro_batch_sequences * shape.seq_len
     return MemoryNeed(
-        weights=parameters * ((2 if in_bf16 else 4) + copies),
-        gradients=parameters * (2 if in_bf16 else 4),
+        weights=_weight_bytes(shape, options, precision),
+        gradients=trained * (2 if in_bf16 else 4),
         optimizer=optimizer_bytes(shape, options),
         activations=tokens
         * _activation_bytes(shape, plan, precision, device, checkpointing=gradient_checkpointing)
         + _mask_bytes(shape, plan, precision),
-        logits=_logit_bytes(shape, tokens, precision, device, logit_chunk_tokens(shape.vocab_size)),
+        logits=_logit_bytes(
+            shape, plan, precision, device, tokens, logit_chunk_tokens(shape.vocab_size)
+        ),
     )
+
+
+def _weight_bytes(shape: ModelShape, options: EngineOptions, precision: Precision) -> int:
+    """Return what weights take, with the copies in which matrices are multiplied.
+
+    Beside an adapter the model's own are kept in what they are multiplied in, where that is bf16.
+    """
+    parameters, in_bf16 = parameter_count(shape), options.weights == "bf16"
+    copies = 2 if in_bf16 or precision != "fp32" else 0
+    if options.adapter is None:
+        return parameters * ((2 if in_bf16 else 4) + copies)
+    frozen = parameters * (2 if precision == "bf16" else 4 + copies)
+    return frozen + trained_parameters(shape, options) * (4 + copies)
 
 
 def _with_process(
@@ -307,6 +322,8 @@ def needs_on(
 
 def _optimizers(options: EngineOptions, device: DeviceAbilities) -> list[EngineOptions]:
     """Return what may be kept beside each weight, the most first, of what the engine has."""
+    if options.adapter is not None:  # there is little to be saved on
+        return [options]
     muon = options.model_copy(update={"optimizer": "muon"})
     small = muon.model_copy(update={"weights": "bf16", "precision": "bf16"})
     may_be_small = options.precision in ("auto", "bf16") and device.has_bf16_weights
@@ -385,12 +402,12 @@ def _least(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> Memor
 
 def checkpoint_bytes(shape: ModelShape, options: EngineOptions) -> int:
     """Return what a checkpoint takes on the disk: weights in fp32, and the optimizer's moments."""
-    return 4 * parameter_count(shape) + optimizer_bytes(shape, options)
+    return 4 * trained_parameters(shape, options) + optimizer_bytes(shape, options)
 
 
 def optimizer_bytes(shape: ModelShape, options: EngineOptions) -> int:
     """Return what the optimizer keeps beside the weights."""
-    adamw = 8 * parameter_count(shape)
+    adamw = 8 * trained_parameters(shape, options)
     return adamw - 4 * matrix_parameters(shape) if options.optimizer == "muon" else adamw
 
 
@@ -428,7 +445,12 @@ def _mask_bytes(shape: ModelShape, plan: TrainPlan, precision: Precision) -> int
 
 
 def _logit_bytes(
-    shape: ModelShape, tokens: int, precision: Precision, device: DeviceAbilities, at_a_time: int
+    shape: ModelShape,
+    plan: TrainPlan,
+    precision: Precision,
+    device: DeviceAbilities,
+    tokens: int,
+    at_a_time: int,
 ) -> int:
     """Return what the output layer needs: a chunk's logits, and its own gradient.
 
@@ -439,7 +461,8 @@ def _logit_bytes(
     is_mlx = device.engine == MLX
     chunk = 4 * min(tokens, at_a_time) * shape.vocab_size
     in_place = device.kind == CPU and precision == "fp32" and not is_mlx
-    own = 4 * shape.vocab_size * shape.hidden
+    is_frozen = plan.options.adapter is not None
+    own = 0 if is_frozen else 4 * shape.vocab_size * shape.hidden
     if is_mlx:
         return (3 if tokens > at_a_time else 2) * chunk + 2 * own
     return (1 if in_place else _LOGIT_COPIES) * chunk + own

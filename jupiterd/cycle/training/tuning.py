@@ -13,6 +13,7 @@ through the root of its parameters (Yang et al. 2022, "Tensor Programs V", arXiv
 
 import math
 
+from jupiterd.cycle.training.adapters.adapter_size import adapter_parameters
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 
@@ -21,6 +22,9 @@ SMALL_PARAMETERS = 135_000_000
 LARGE_PARAMETERS = 7_000_000_000
 MOST_RATE = 8e-5
 """Of the smallest models."""
+ADAPTER_FACTOR = 10
+"""An adapter's best rate beside that of all weights: about ten times, whatever the model's size
+(Schulman et al. 2025, "LoRA Without Regret", Thinking Machines Lab)."""
 HIGH_RATE = 1e-4
 """From here on weights soon forget what they knew: SmolLM2 was ruined by 3e-3."""
 
@@ -37,9 +41,12 @@ def tuning_rate(parameters: int) -> float:
     return float(f"{min(MOST_RATE, rate):.1e}")
 
 
-def tuned(shape: ModelShape) -> ModelShape:
-    """Return the model with the recipe for weights that are given, in place of its size's own."""
-    rate = tuning_rate(parameter_count(shape))
+def tuned(shape: ModelShape, *, has_adapter: bool = False) -> ModelShape:
+    """Return the model with the recipe for weights that are given, in place of its size's own.
+
+    has_adapter: an adapter is trained beside them
+    """
+    rate = tuning_rate(parameter_count(shape)) * (ADAPTER_FACTOR if has_adapter else 1)
     changed = {
         "learning_rate": rate,
         "later_learning_rate": rate,
@@ -56,16 +63,25 @@ def shortly_warmed(plan: TrainPlan) -> TrainPlan:
 
 def tuning_lines(shape: ModelShape, plan: TrainPlan) -> list[str]:
     """Return what is said of how weights are tuned, before anything starts."""
-    parameters = parameter_count(shape)
-    millions = f"{parameters / 1e6:,.0f}" if parameters >= 10**7 else f"{parameters / 1e6:.2f}"
-    usual, size = tuning_rate(parameters), f"{millions} million parameters"
+    adapter = plan.options.adapter
+    parameters, factor = parameter_count(shape), 1 if adapter is None else ADAPTER_FACTOR
+    usual, size = tuning_rate(parameters) * factor, f"{_millions(parameters)} parameters"
     rate = plan.learning_rate
-    why = f"tunes weights of {size}" if rate == usual else f"as asked; {usual:g} is usual at {size}"
+    what = "weights of" if adapter is None else "an adapter to"
+    why = f"tunes {what} {size}" if rate == usual else f"as asked; {usual:g} is usual at {size}"
     how = f"warm-up {_warmup(plan)}, weight decay {plan.weight_decay:g}"
     lines = [f"Learning rate {rate:g}: {why}; {how}"]
-    if high := why_high(rate):
+    if adapter is not None:
+        trained = adapter_parameters(shape, adapter)
+        share = f"{_millions(trained)} numbers, {trained / parameters:.2%} of the model's own"
+        lines.append(f"Adapter {adapter.to_text()}: {share}, which stay as they are")
+    if high := why_high(rate / factor):
         lines.append(f"A learning rate of {rate:g} {high}")
     return lines
+
+
+def _millions(count: int) -> str:
+    return f"{count / 1e6:,.0f} million" if count >= 10**7 else f"{count / 1e6:.2f} million"
 
 
 def why_high(rate: float) -> str:

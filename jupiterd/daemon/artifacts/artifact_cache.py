@@ -189,9 +189,23 @@ class ArtifactCache:
             return node, frozenset(found), free_bytes
         return None
 
-    async def ensure_all(self, inputs: Mapping[str, ArtifactId]) -> dict[str, str]:
-        """Return name -> path of every input's folder."""
-        return {name: str(await self.ensure(artifact)) for name, artifact in inputs.items()}
+    async def ensure_model(self, artifact: ArtifactId) -> Path:
+        """Return the folder of a model's files, an adapter's with its base; raises as `ensure`."""
+        await self.ensure(artifact)
+        base = await asyncio.to_thread(self.store.base_of, artifact)
+        if base is not None:
+            await self.ensure(base)
+        return await asyncio.to_thread(self.store.model_path, artifact)
+
+    async def ensure_all(
+        self, inputs: Mapping[str, ArtifactId], *, with_bases: bool = False
+    ) -> dict[str, str]:
+        """Return name -> path of every input's folder.
+
+        with_bases: those of adapters have their bases beside them
+        """
+        ensure = self.ensure_model if with_bases else self.ensure
+        return {name: str(await ensure(artifact)) for name, artifact in inputs.items()}
 
     async def spread(self, artifacts: Iterable[ArtifactId], nodes: Iterable[NodeId]) -> int:
         """See that a copy is on each of `nodes`; return how many there are.

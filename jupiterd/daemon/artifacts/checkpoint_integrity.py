@@ -43,19 +43,22 @@ async def whole_checkpoint(artifact_cache: ArtifactCache, artifact: ArtifactId) 
 async def whole_start(
     artifact_cache: ArtifactCache, inputs: Mapping[str, ArtifactId]
 ) -> dict[str, str]:
-    """Return the folder of what a rank starts from, by its name among the inputs, read again.
+    """Return the folders of what a rank starts from, by their names among the inputs, read again.
+
+    An adapter's checkpoint has the weights beside it that it was trained beside.
 
     Raises:
         CorruptCheckpointError: it is a checkpoint, and nobody in reach has a whole one.
         CorruptWeightsError: it is the weights to begin with, and nobody in reach has them whole.
         NotFoundError: nobody in reach has it at all.
     """
+    found: dict[str, str] = {}
     if (checkpoint := inputs.get("checkpoint")) is not None:
-        return {"checkpoint": str(await whole_checkpoint(artifact_cache, checkpoint))}
+        found["checkpoint"] = str(await whole_checkpoint(artifact_cache, checkpoint))
     if (weights := inputs.get("weights")) is None:
-        return {}
+        return found
     try:
-        return {"weights": str(await whole_checkpoint(artifact_cache, weights))}
+        return found | {"weights": str(await whole_checkpoint(artifact_cache, weights))}
     except CorruptCheckpointError as error:
         text = error.message.removeprefix("checkpoint ")
         raise CorruptWeightsError(f"the run can't begin: {text}") from error

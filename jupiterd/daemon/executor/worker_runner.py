@@ -192,7 +192,9 @@ class WorkerRunner:
         await asyncio.to_thread(self.offered.check, order.task, order.params, requested_by, own)
         order = await without_lost(self._artifact_cache, order)
         at_once = deferred_inputs.without(order)
-        inputs = await self._artifact_cache.ensure_all(at_once)
+        # Ranks train beside a base, and are told which.
+        with_bases = order.task not in RANKS
+        inputs = await self._artifact_cache.ensure_all(at_once, with_bases=with_bases)
         inputs |= await whole_start(self._artifact_cache, at_once)
         spool = self._state_dir.spool / secrets.token_hex(8)
         with written():

@@ -138,7 +138,8 @@ class RankOrders:
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
         if gang_plan.from_checkpoint:
             inputs["checkpoint"] = ArtifactId(gang_plan.from_checkpoint)
-        elif first := self.asked("start_from"):
+        first, is_base = self.asked("start_from"), bool(self.asked("lora"))
+        if first and (is_base or not gang_plan.from_checkpoint):
             inputs["weights"] = ArtifactId(first)
         for artifact in inputs.values():
             await self.reach.fetch(artifact)

@@ -44,8 +44,8 @@ def exchange_times(
 
 def _gradient(shape: "ModelShape", plan: "TrainPlan") -> tuple[int, int]:
     """Return how many numbers a gradient has, and the bytes of each."""
-    from jupiterd.cycle.training.architectures import (
-        parameter_count,  # with the models it takes 8 MB
+    from jupiterd.cycle.training.adapters.adapter_size import (
+        trained_parameters,  # with the models it takes 8 MB
     )
 
-    return parameter_count(shape), 2 if plan.options.weights == "bf16" else 4
+    return trained_parameters(shape, plan.options), 2 if plan.options.weights == "bf16" else 4

@@ -193,12 +193,12 @@ def inner_steps_of(
 def _job(
     shape: "ModelShape", plan: "TrainPlan", exchanges: Exchanges = AS_PLANNED
 ) -> PlannedTraining:
-    from jupiterd.cycle.training.architectures import (
-        parameter_count,  # with the models it takes 8 MB
+    from jupiterd.cycle.training.adapters.adapter_size import (
+        trained_parameters,  # with the models it takes 8 MB
     )
 
     return PlannedTraining(
-        parameter_count(shape),
+        trained_parameters(shape, plan.options),
         2 if plan.options.weights == "bf16" else 4,
         plan.batch_sequences * shape.seq_len,
         DIFFERENCE_BYTES[exchanges.pseudo_gradient_format],

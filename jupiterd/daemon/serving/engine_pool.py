@@ -188,7 +188,7 @@ class EnginePool:
                 f"{model.name} ({short(model.artifact)}) isn't on this machine",
                 "it is fetched from a machine that has it as soon as one can be reached",
             )
-        return model_files(model.artifact, model.name, self._store.path(model.artifact))
+        return model_files(model.artifact, model.name, self._store.model_path(model.artifact))
 
     def _begin(self, files: ModelFiles) -> PooledEngine:
         restarts = self._restarts.get(files.key, Restarts())

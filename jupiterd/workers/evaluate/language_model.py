@@ -12,8 +12,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody knows
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.cycle.training.memory import logit_chunk_tokens
 from jupiterd.errors import BrokenModelError
+from jupiterd.workers.adapters.torch_merge import merge
 from jupiterd.workers.evaluate.computing_threads import side_by_side
 from jupiterd.workers.evaluate.device_room import (
     CPU,
@@ -161,10 +163,13 @@ def _load(folder: Path) -> Any:  # noqa: ANN401 - transformers' classes have no 
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
+    base = base_beside(folder)
     try:
         model = transformers.AutoModelForCausalLM.from_pretrained(
-            str(folder), dtype=torch.float32, local_files_only=True, use_safetensors=True
+            str(base or folder), dtype=torch.float32, local_files_only=True, use_safetensors=True
         )
     except (OSError, ValueError, KeyError) as error:
         raise BrokenModelError(f"no model can be loaded from {folder.name}: {error}") from error
+    if base is not None:
+        merge(model, folder)
     return model.eval()

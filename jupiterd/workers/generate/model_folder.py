@@ -12,7 +12,9 @@ import torch
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.errors import BrokenModelError
+from jupiterd.workers.adapters.torch_merge import merge
 from jupiterd.workers.generate.model_text import ModelText
 
 
@@ -43,10 +45,10 @@ def open_model(folder: Path, device: str = "cpu") -> OpenModel:
     Raises:
         BrokenModelError: the folder is incomplete or can't be read.
     """
-    text = ModelText(folder)
+    text, base = ModelText(folder), base_beside(folder)
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
-            folder,
+            base or folder,
             local_files_only=True,
             trust_remote_code=False,
             attn_implementation="sdpa",
@@ -63,6 +65,8 @@ def open_model(folder: Path, device: str = "cpu") -> OpenModel:
             f"such as {missing[0]}",
             "fetch the model again: a file of it is missing or cut off",
         )
+    if base is not None:
+        merge(model, folder)
     return OpenModel(model.eval().to(device), text, device)
 
 

@@ -20,7 +20,9 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.protocol.engine_key import KEY_VARIABLE
+from jupiterd.workers.adapters.mlx_merge import merge
 from jupiterd.workers.mlx_folder import older_rope_fields, read_config
 from jupiterd.workers.serving.without_torch import without_torch
 
@@ -131,7 +133,12 @@ def loading(load: Callable[..., Any], told: dict[str, Any]) -> Callable[..., Any
 
     @wraps(load)
     def loaded(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as mlx-lm's
-        found = load(*arguments, **options, model_config=dict(told))
+        folder = Path(arguments[0]) if arguments else Path()
+        base = base_beside(folder)
+        places = arguments if base is None else (str(base), *arguments[1:])
+        found = load(*places, **options, model_config=dict(told))
+        if base is not None:
+            merge(found[0], folder)
         _quicken(found[0])
         return found
 

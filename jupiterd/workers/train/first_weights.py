@@ -3,11 +3,14 @@
 Owns how they are drawn. Doesn't know models or engines: it is told names and shapes.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
+
+_FIRST_FACTOR, _SECOND_FACTOR = ".lora_A.weight", ".lora_B.weight"
 
 INIT_STD = 0.02
 """Spread of the first weights; norms begin as ones, biases as zeros."""
@@ -19,10 +22,14 @@ def first_weights(shapes: Mapping[str, Sequence[int]], seed: int) -> dict[str, N
 
 
 def _drawn(name: str, shape: Sequence[int], seed: int) -> NDArray[np.float32]:
-    if name.endswith(".bias"):
+    if name.endswith((".bias", _SECOND_FACTOR)):
         return np.zeros(shape, dtype=np.float32)
     if len(shape) < 2:
         return np.ones(shape, dtype=np.float32)
     key = int.from_bytes(blake3(f"{seed}/{name}".encode()).digest(16), "big")
-    normal = np.random.Generator(np.random.PCG64(key)).standard_normal
-    return normal(tuple(shape), dtype=np.float32) * np.float32(INIT_STD)
+    chance = np.random.Generator(np.random.PCG64(key))
+    if name.endswith(_FIRST_FACTOR):
+        # As peft and mlx-lm draw them: evenly between plus and minus one over the root of inputs.
+        evenly = chance.random(tuple(shape), dtype=np.float32)
+        return (evenly * 2 - 1) * np.float32(1 / math.sqrt(shape[-1]))
+    return chance.standard_normal(tuple(shape), dtype=np.float32) * np.float32(INIT_STD)

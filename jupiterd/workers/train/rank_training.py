@@ -38,6 +38,7 @@ from jupiterd.workers.train.catch_up_rank import CatchUpRank
 from jupiterd.workers.train.checkpoints.best_weights import BestWeights
 from jupiterd.workers.train.checkpoints.checkpoint import (
     TrainingState,
+    load_base,
     load_moments,
     load_state,
     load_weights,
@@ -91,6 +92,8 @@ class RankTraining:
         self._job = job
         self._plan = job.plan
         self._engine = engine
+        if engine.adapter is not None:
+            self._load_base(task.inputs["weights"])
         self._late_ranks = frozenset(map(int, task.params.get("late_ranks", ())))
         """Those whose state is fetched while the others train."""
         is_late = engine.rank in self._late_ranks
@@ -257,10 +260,17 @@ class RankTraining:
         self._checkpoints.steps_before = start.steps_before
 
     def _load_first(self, weights: Path | None) -> None:
-        if weights is None:
+        if weights is None or self._engine.adapter is not None:
             return
         try:
             load_weights(weights, self._engine)
+        except CorruptArtifactError as error:
+            raise CorruptWeightsError(f"the run can't begin: {error.message}") from error
+
+    def _load_base(self, weights: Path) -> None:
+        """Fill the frozen model that the adapter is trained beside."""
+        try:
+            load_base(weights, self._engine)
         except CorruptArtifactError as error:
             raise CorruptWeightsError(f"the run can't begin: {error.message}") from error
 

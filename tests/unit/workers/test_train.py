@@ -15,8 +15,9 @@ import torch
 from safetensors.torch import load_file
 
 from jupiterd.cycle.base.positions import at
+from jupiterd.cycle.training.adapters.adapter import parse_adapter
 from jupiterd.cycle.training.architectures import parameter_count
-from jupiterd.cycle.training.plan import derive
+from jupiterd.cycle.training.plan import TrainPlan, derive
 from jupiterd.errors import ConflictError, CorruptWeightsError, LossDivergedError, UsageError
 from jupiterd.protocol.frames import (
     CheckpointUnsaved,
@@ -397,12 +398,25 @@ def test_a_loss_that_is_no_number_ends_the_run(
     assert "the weights that it begins with" in told.value.hint
 
 
+def beside_frozen(plan: TrainPlan) -> TrainPlan:
+    """Return a plan that trains an adapter."""
+    options = plan.options.model_copy(update={"adapter": parse_adapter("rank=4")})
+    return plan.model_copy(update={"options": options})
+
+
 def _rank(rank: int, stores: list[str], inputs: dict[str, str], folder: str) -> None:
-    """Train twice as one of two ranks, in a process of its own; then rank 1 is stopped."""
-    for epoch, name in enumerate(("whole", "stopped")):
+    """Train thrice as one of two ranks, in a process of its own; in the end rank 1 is stopped.
+
+    The second time they train an adapter beside what the first has come to.
+    """
+    for epoch, name in enumerate(("whole", "adapted", "stopped")):
         meeting = {"store": stores[epoch], "timeout_s": 30}
-        params = train_params(tiny_shape(), rank=rank, world_size=2, epoch=epoch, **meeting)
-        task = TaskAlone("train", params, inputs, Path(folder) / name / str(rank))
+        plan, given = derive(tiny_shape(), 1), dict(inputs)
+        if name == "adapted":
+            plan = beside_frozen(plan)
+            given["weights"] = str(Path(folder) / "whole" / "0" / "checkpoint-00000006")
+        params = train_params(tiny_shape(), plan, rank=rank, world_size=2, epoch=epoch, **meeting)
+        task = TaskAlone("train", params, given, Path(folder) / name / str(rank))
         if name == "stopped" and rank == 1:
             task.stop()
         finished = torch_rank.run(task)
@@ -415,7 +429,7 @@ def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder in which two ranks have trained: starting them takes most of the time."""
     folder = tmp_path_factory.mktemp("gang")
     inputs = make_inputs(folder)
-    stores = [OpenStore().serve() for _ in range(2)]
+    stores = [OpenStore().serve() for _ in range(3)]
     spawn = multiprocessing.get_context("spawn")
     ranks = [
         spawn.Process(target=_rank, args=(rank, stores, inputs, str(folder))) for rank in range(2)
@@ -437,6 +451,21 @@ def test_two_ranks_do_what_one_process_does(two_ranks: Path, tmp_path: Path):
         for name in one:
             torch.testing.assert_close(one[name], two[name], atol=1e-4, rtol=0)
     assert not list((two_ranks / "whole" / "1").iterdir()), "rank 0 alone writes"
+
+
+@pytest.mark.net
+def test_two_ranks_train_an_adapter_as_one_process_does(two_ranks: Path, tmp_path: Path):
+    frozen = {"weights": str(two_ranks / "whole" / "0" / "checkpoint-00000006")}
+    train(
+        make_inputs(tmp_path) | frozen,
+        tmp_path / "one",
+        plan=beside_frozen(derive(tiny_shape(), 1)),
+    )
+    file = "checkpoint-00000006/adapter_model.safetensors"
+    one, two = load_file(tmp_path / "one" / file), load_file(two_ranks / "adapted" / "0" / file)
+    assert one.keys() == two.keys()
+    for name, values in one.items():
+        torch.testing.assert_close(values, two[name], atol=1e-4, rtol=0)
 
 
 @pytest.mark.full

@@ -73,7 +73,7 @@ async def model_export_document(
     """
     model = model_meant(models_of(state), wanted)
     try:
-        folder = await artifact_cache.ensure(model.artifact)
+        folder = await artifact_cache.ensure_model(model.artifact)
     except NotFoundError as error:
         raise NotFoundError(
             f"nobody in reach has the model {model.name}", "start the nodes that have it"

@@ -27,7 +27,7 @@ async def model_files_document(
     artifact = served_model(state, wanted).artifact or ArtifactId("")
     names = [each.name for each in models_of(state) if each.artifact == artifact]
     try:
-        folder = await artifact_cache.ensure(artifact)
+        folder = await artifact_cache.ensure_model(artifact)
     except NotFoundError as error:
         raise NotFoundError(
             f"nobody in reach has the model {wanted}", "start the nodes that have it"

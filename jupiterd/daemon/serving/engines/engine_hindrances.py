@@ -5,7 +5,7 @@ Owns looking: what isn't installed, and what a model's config.json asks for. Doe
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from jupiterd.cluster.serving.engine_choice import CPU, CUDA, ENGINES, LLAMA, METAL, MLX, VLLM
 from jupiterd.cluster.serving.engine_memory import model_context
@@ -22,12 +22,23 @@ def device_kind(machine: Hardware) -> str:
     return next((kind for kind in (METAL, CUDA) if kind in kinds), CPU)
 
 
-def hindrances(config: Mapping[str, Any], device: str) -> dict[str, str]:
+MERGING: Final = frozenset({LLAMA, MLX})
+"""Engines that our launchers give an adapter and its base as one model."""
+
+
+def hindrances(
+    config: Mapping[str, Any], device: str, *, has_adapter: bool = False
+) -> dict[str, str]:
     """Return engine -> what hinders it; an engine that can answer isn't in it.
 
-    config: the content of the model's config.json
+    config: the content of the model's config.json; has_adapter: it is an adapter and its base
     """
     found = {engine: why_not_installed(engine) for engine in ENGINES}
+    if has_adapter:
+        for engine in found.keys() - MERGING:
+            found[engine] = (
+                found[engine] or "it isn't given adapters: export the model with --merge"
+            )
     found[LLAMA] = found[LLAMA] or _of_llama(config)
     found[MLX] = found[MLX] or why_not_on_mlx(config, model_context(config))
     if device != CUDA:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.cluster.serving.engine_choice import (
     CPU,
     CUDA,
@@ -107,7 +108,8 @@ class EngineLoading:
 
     async def choice(self, model: ModelFiles, device: str) -> EngineChoice:
         """Return which engines can answer; raises MissingExtraError where none can."""
-        found = await asyncio.to_thread(hindrances, model.config, device)
+        has_adapter = base_beside(model.folder) is not None
+        found = await asyncio.to_thread(hindrances, model.config, device, has_adapter=has_adapter)
         return choose_engines(device, found, self._wanted())
 
     @asynccontextmanager

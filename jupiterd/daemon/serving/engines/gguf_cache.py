@@ -14,6 +14,7 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Final
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.daemon.serving.engines.engine_process import child_environment
 from jupiterd.errors import DiskFullError, WorkFailedError
 from jupiterd.formats import printable
@@ -78,7 +79,8 @@ def key_of_folder(folder: Path) -> str:
 
 def weight_bytes(folder: Path) -> int:
     """Return how many bytes the weights of a model's folder have."""
-    return sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    frozen = base_beside(folder) or folder
+    return sum(path.stat().st_size for path in frozen.glob("*.safetensors"))
 
 
 async def _write(model: Path, path: Path) -> None:

@@ -17,15 +17,15 @@ from transformers import AutoModelForCausalLM, PreTrainedConfig
 from transformers.utils import logging
 
 from jupiterd.errors import CorruptArtifactError, UsageError
+from jupiterd.workers.tensor_file import (
+    WEIGHTS_FILE,
+    load_model_tensors,
+    load_tensors,
+)
 from jupiterd.workers.train.architectures.skeleton import (
     is_converted,
     leaves_out_prefix,
     skeleton,
-)
-from jupiterd.workers.train.checkpoints.tensor_file import (
-    WEIGHTS_FILE,
-    load_model_tensors,
-    load_tensors,
 )
 from jupiterd.workers.training_engine import Tensors
 

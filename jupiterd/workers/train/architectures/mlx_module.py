@@ -5,11 +5,12 @@ parameters, as a part of what is computed, so gradients come back under transfor
 their shapes. Doesn't know losses, masks or training.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
 import mlx.core as mx
+import numpy as np
 from mlx import nn
 from mlx.utils import tree_flatten, tree_unflatten
 from mlx_lm.utils import _get_classes  # pyright: ignore[reportPrivateUsage]
@@ -52,6 +53,27 @@ class MlxModule:
     def update(self, weights: Arrays) -> None:
         """Give the module these parameters."""
         self.inner.update(self.parameters_of(weights))
+
+    def places_of(self, modules: Sequence[str]) -> dict[str, str]:
+        """Return where mlx-lm has the modules that transformers has at these paths.
+
+        Found by numbers: each module's matrix is filled with its own, and seen again.
+
+        Raises:
+            UsageError: mlx-lm has a module in other pieces.
+        """
+        numbers = {f"{path}.weight": number for number, path in enumerate(modules, 1)}
+        marked = {
+            name: mx.broadcast_to(mx.array(float(numbers.get(name, 0))), shape)
+            for name, shape in self.shapes.items()
+        }
+        found = self._sanitized(copy(self._untouched), marked, self._names)
+        seen = {int(np.array(values.reshape(-1)[0])): name for name, values in found.items()}
+        places = {path: seen.get(number, "") for number, path in enumerate(modules, 1)}
+        for path, place in places.items():
+            if not place.endswith(".weight"):
+                raise UsageError(f"MLX has no {path} of its own in this model", _HINT)
+        return {path: place.removesuffix(".weight") for path, place in places.items()}
 
     def let_go(self) -> None:
         """Hold no parameters any more, until it is given some again."""

@@ -17,11 +17,16 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     MODEL_MAPPING_NAMES,
 )
+from transformers.pytorch_utils import Conv1D
 
 from jupiterd.errors import UsageError
 
 _WITHOUT_PREFIX = frozenset({"gpt2"})
 """Whose files on the hub leave out the body's name, and mlx-lm reads no others."""
+
+
+MATRICES = (nn.Linear, Conv1D)
+"""Modules that multiply with a matrix; the second kind has it the other way round."""
 
 
 class Skeleton:
@@ -45,6 +50,12 @@ class Skeleton:
         """Of the parameters, tied ones once."""
         self.frozen = frozenset(n for n, p in parameters.items() if not p.requires_grad)
         """Parameters that aren't trained."""
+        self.matrices: Mapping[str, tuple[int, int]] = {
+            path: matrix_size(module)
+            for path, module in self._model.named_modules()
+            if isinstance(module, MATRICES)
+        }
+        """(outputs, inputs) of each module that multiplies with a matrix, by its path."""
         self.prefix = f"{self._model.base_model_prefix}."
 
     def in_files(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -63,6 +74,12 @@ class Skeleton:
         if {id(tensor) for tensor in written.values()} != ours.keys():
             raise UsageError("its files hold parameters in other pieces than transformers does")
         return {ours[id(tensor)]: name for name, tensor in written.items()}
+
+
+def matrix_size(module: nn.Module) -> tuple[int, int]:
+    """Return (outputs, inputs) of a module that multiplies with a matrix."""
+    rows, columns = cast("Any", module).weight.shape
+    return (columns, rows) if isinstance(module, Conv1D) else (rows, columns)
 
 
 @lru_cache(maxsize=4)

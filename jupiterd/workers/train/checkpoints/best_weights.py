@@ -10,8 +10,8 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from jupiterd.workers.disk_room import is_out_of_room
+from jupiterd.workers.tensor_file import save_tensors
 from jupiterd.workers.train.checkpoints.checkpoint import best_of
-from jupiterd.workers.train.checkpoints.tensor_file import save_tensors
 from jupiterd.workers.training_engine import TrainingEngine
 
 NEWEST = 2

@@ -15,11 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from jupiterd.cycle.training.horizon import Horizon, is_on_trunk
-from jupiterd.cycle.training.save_clock import SaveClock, checkpoint_bytes, save_interval_s
+from jupiterd.cycle.training.memory import checkpoint_bytes
+from jupiterd.cycle.training.save_clock import SaveClock, save_interval_s
 from jupiterd.protocol.frames import CheckpointUnsaved, CheckpointWritten
 from jupiterd.protocol.training_values import TrainingProgress
 from jupiterd.workers.link import Task
-from jupiterd.workers.train.architectures.folder_weights import read_file
 from jupiterd.workers.train.checkpoints.checkpoint import (
     TrainingSnapshot,
     TrainingState,
@@ -164,7 +164,7 @@ class RankCheckpoints:
             return replace(taken, best=best)
         state = replace(taken.state, on_trunk=False)
         shapes = {name: values.shape for name, values in taken.weights.items()}
-        weights = read_file(best, taken.config, shapes)
+        weights = taken.form.read_file(best, shapes)
         return replace(taken, weights=weights, state=state, is_best=True)
 
     def _lacks_best(self, step: int) -> bool:
@@ -209,7 +209,9 @@ def _interval_s(task: Task, job: TrainingJob) -> float:
     """Return how much time may pass between two; ranks of one machine have nobody beside them."""
     is_alone = len(set(task.params.get("members", ()))) < 2 and "island" not in task.params
     asked_s = float(task.params.get("checkpoint_every_s") or 0.0)
-    return save_interval_s(checkpoint_bytes(job.shape), asked_s, is_alone=is_alone)
+    return save_interval_s(
+        checkpoint_bytes(job.shape, job.plan.options), asked_s, is_alone=is_alone
+    )
 
 
 def _are_numbers(weights: Tensors) -> bool:

@@ -20,9 +20,9 @@ from jupiterd.workers.link import Task
 from jupiterd.workers.train.checkpoints.checkpoint import (
     STATE_DIR,
     STATE_FILE,
-    model_texts,
     state_text,
 )
+from jupiterd.workers.train.checkpoints.checkpoint_format import format_of
 from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints
 from jupiterd.workers.train.checkpoints.shared_snapshots import SharedSnapshots
 from jupiterd.workers.train.job import TrainingJob
@@ -130,7 +130,7 @@ class RankSnapshots:
         state, best = self._checkpoints.whole_state(step), self._checkpoints.best_file(step)
         if state is None or not (best is None or best.is_relative_to(self._task.output_dir)):
             return None
-        texts = model_texts(self._engine.config, self._task.inputs["tokenizer"])
+        texts = format_of(self._engine).texts(self._task.inputs["tokenizer"])
         return Description(
             run=run,
             progress=self._checkpoints.progress(state),

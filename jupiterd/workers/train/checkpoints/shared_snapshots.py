@@ -28,9 +28,9 @@ from jupiterd.protocol.shared_snapshot import (
     seal,
     wipe,
 )
-from jupiterd.workers.train.architectures.folder_weights import as_files_have_them
+from jupiterd.workers.tensor_file import file_head
 from jupiterd.workers.train.checkpoints.checkpoint import OPTIMIZER_FILE, STATE_DIR
-from jupiterd.workers.train.checkpoints.tensor_file import WEIGHTS_FILE, file_head
+from jupiterd.workers.train.checkpoints.checkpoint_format import format_of
 from jupiterd.workers.training_engine import Tensors, TrainingEngine
 
 MOMENTS_FILE = f"{STATE_DIR}/{OPTIMIZER_FILE}"
@@ -123,10 +123,11 @@ class SharedSnapshots:
         """
         self._engine = engine
         weights, moments = engine.weights(), engine.moments()
-        in_files = as_files_have_them(engine.config, weights)
+        self._form = format_of(engine)
+        in_files = self._form.in_files(weights)
         self._names = _names_in_files(weights, in_files)
         """Name of a weight in the file -> ours; None where files hold them in other pieces."""
-        plans = {WEIGHTS_FILE: in_files, MOMENTS_FILE: moments}
+        plans = {self._form.file: in_files, MOMENTS_FILE: moments}
         self._layout = Layout({p: FilePlan.of(_shapes(held)) for p, held in plans.items()})
         self._places = self._layout.places
         self._slots = [Slot(descriptor, self._layout) for descriptor in descriptors]
@@ -183,13 +184,13 @@ class SharedSnapshots:
         seal(slot.memory, sequence, description, DATA_OFFSET, self._layout.size_bytes)
 
     def _copy_into(self, slot: Slot) -> None:
-        weights, moments = slot.files[WEIGHTS_FILE], slot.files[MOMENTS_FILE]
+        weights, moments = slot.files[self._form.file], slot.files[MOMENTS_FILE]
         if self._names is not None:
             named = {ours: weights[in_file] for in_file, ours in self._names.items()}
             self._engine.copy_state(named, moments)
             return
         self._engine.copy_state({}, moments)
-        for name, values in as_files_have_them(self._engine.config, self._engine.weights()).items():
+        for name, values in self._form.in_files(self._engine.weights()).items():
             np.copyto(weights[name], values)
 
 

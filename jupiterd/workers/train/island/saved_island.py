@@ -16,8 +16,8 @@ from jupiterd.workers.islands.compression import Kind
 from jupiterd.workers.islands.flat import FlatLayout, Vector
 from jupiterd.workers.islands.island import IslandView
 from jupiterd.workers.islands.outer_step import OuterState
+from jupiterd.workers.tensor_file import load_tensors
 from jupiterd.workers.train.checkpoints.checkpoint import OUTER_FILE, STATE_DIR
-from jupiterd.workers.train.checkpoints.tensor_file import load_tensors
 from jupiterd.workers.training_engine import Tensors, TrainingEngine
 
 NOT_OURS = "a checkpoint's place between outer steps is not ours"

@@ -57,7 +57,8 @@ class MlxTrainingEngine:
         self.options = options_on(self.abilities, shape, plan)
         _keep_to_plan(shape, plan, self.options)
         self.config = model_config(shape, end_token)
-        self._model = MlxModel(self.config, self.options)
+        self.adapter = plan.options.adapter
+        self._model = MlxModel(self.config, self.options, self.adapter)
         self._optimizer = MlxOptimizer(plan, is_alone=ring.world_size == 1)
         self._loss_and_gradients = mx.value_and_grad(self._loss)
         self.device = device()
@@ -82,6 +83,10 @@ class MlxTrainingEngine:
     def weights(self) -> Tensors:
         """Return a copy of the weights; tied ones appear once."""
         return _arrays(self._parameters)
+
+    def load_base(self, weights: Tensors) -> None:
+        """Fill the frozen model that an adapter is trained beside."""
+        self._model.load_base({name: mx.array(values) for name, values in weights.items()})
 
     def load_weights(self, weights: Tensors) -> None:
         """Replace the weights by others of the same names and shapes."""

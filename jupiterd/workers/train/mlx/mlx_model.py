@@ -12,11 +12,13 @@ from mlx.nn.losses import cross_entropy
 from mlx.utils import tree_flatten
 from transformers import PreTrainedConfig
 
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.engine_options import ResolvedOptions
 from jupiterd.cycle.training.memory import logit_chunk_tokens
 from jupiterd.workers.train.architectures.mlx_layers import LayerCalls, own_documents_mask
 from jupiterd.workers.train.architectures.mlx_module import MlxModule
 from jupiterd.workers.train.architectures.mlx_output import OutputStep
+from jupiterd.workers.train.mlx.mlx_adapter import MlxAdapter
 from jupiterd.workers.train.mlx.mlx_loss import summed_loss
 
 Arrays = Mapping[str, mx.array]
@@ -25,8 +27,13 @@ Arrays = Mapping[str, mx.array]
 class MlxModel:
     """A model, called with the parameters that it is to have."""
 
-    def __init__(self, config: PreTrainedConfig, options: ResolvedOptions) -> None:
-        """Make it.
+    def __init__(
+        self,
+        config: PreTrainedConfig,
+        options: ResolvedOptions,
+        adapter: AdapterOptions | None = None,
+    ) -> None:
+        """Make it; adapter: what is trained beside the model's own weights, which are frozen.
 
         Raises:
             UsageError: mlx-lm has no such model, or documents can't be kept apart in it.
@@ -39,10 +46,12 @@ class MlxModel:
         if options.documents_apart:
             self._calls.check_masks()
         self._in_bf16 = options.precision == "bf16"
-        self.shapes: Mapping[str, tuple[int, ...]] = self._module.shapes
-        """Of the parameters, by transformers' names."""
-        self.frozen = self._module.frozen
-        """Parameters that aren't trained."""
+        self._adapter = None if adapter is None else MlxAdapter(config, adapter)
+        trained = self._module if self._adapter is None else self._adapter
+        self.shapes: Mapping[str, tuple[int, ...]] = trained.shapes
+        """Of the parameters that it is called with, by transformers' names, or peft's."""
+        self.frozen = self._module.frozen if self._adapter is None else frozenset[str]()
+        """Parameters among them that aren't trained."""
 
     def loss(
         self,
@@ -60,8 +69,7 @@ class MlxModel:
         places of the targets that count, of all sequences one after the other; None: all do;
         learns: its gradient will be asked for
         """
-        used = {n: _to_bf16(v) for n, v in parameters.items()} if self._in_bf16 else parameters
-        self._module.update(used)
+        self._take(parameters, in_bf16=self._in_bf16)
         hidden = self._hidden(inputs, documents)
         hidden, wanted = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
         if counted is not None and not counted.size:
@@ -70,7 +78,8 @@ class MlxModel:
             hidden, wanted = hidden[counted], wanted[counted]
         tokens = logit_chunk_tokens(self._vocab_size)
         if learns and self._output.is_plain:
-            return summed_loss(hidden, self._output.layer.weight, wanted, tokens)
+            matrix, is_frozen = self._output.layer.weight, self._adapter is not None
+            return summed_loss(hidden, matrix, wanted, tokens, is_frozen=is_frozen)
         if wanted.size <= tokens:
             return self._loss(hidden, wanted)
         # The logits of all tokens would be the largest array of all: a chunk's are computed twice.
@@ -82,14 +91,30 @@ class MlxModel:
 
     def let_go(self) -> None:
         """Hold no parameters any more: those of a step would stay there beside the next one's."""
-        self._module.let_go()
+        (self._module if self._adapter is None else self._adapter).let_go()
+
+    def load_base(self, weights: Arrays) -> None:
+        """Fill the frozen model, and put the adapter into it."""
+        assert self._adapter is not None  # noqa: S101 - else nothing is frozen
+        used = {n: _to_bf16(v) for n, v in weights.items()} if self._in_bf16 else weights
+        self._module.update(used)
+        mx.eval(self._module.inner.parameters())
+        self._adapter.put_into(self._module)
+
+    def _take(self, parameters: Arrays, *, in_bf16: bool) -> None:
+        if self._adapter is not None:  # which computes in fp32 always: it is small
+            self._adapter.update(parameters)
+        elif in_bf16:
+            self._module.update({name: _to_bf16(value) for name, value in parameters.items()})
+        else:
+            self._module.update(parameters)
 
     def last_logits(self, parameters: Arrays, inputs: mx.array) -> mx.array:
         """Return what follows a sequence, [vocabulary], in the parameters' own precision.
 
         inputs: int32[1, tokens]
         """
-        self._module.update(parameters)
+        self._take(parameters, in_bf16=False)
         return self._output.logits(self._hidden(inputs, None)[0, -1:])[0]
 
     def _hidden(self, inputs: mx.array, documents: mx.array | None) -> mx.array:

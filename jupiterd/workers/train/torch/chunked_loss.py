@@ -54,17 +54,19 @@ class ChunkedCrossEntropy(torch.autograd.Function):
             total += loss
             error = error.to(compute)
             of_hidden[chunk] = error @ matrix
-            of_weight = sum_with_product(of_weight, error.t(), rows)
+            if ctx.needs_input_grad[1]:
+                of_weight = sum_with_product(of_weight, error.t(), rows)
             del error  # or it is there beside the logits of the next ones
-        assert of_weight is not None  # noqa: S101 - there is a token
-        ctx.save_for_backward(of_hidden, of_weight.to(weight.dtype))
+        learned = () if of_weight is None else (of_weight.to(weight.dtype),)
+        ctx.save_for_backward(of_hidden, *learned)
         return total
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         """Multiply what the forward pass found, in its place: a second matrix takes long."""
-        (factor,), (of_hidden, of_weight) = grad_outputs, ctx.saved_tensors
-        return of_hidden.mul_(factor), of_weight.mul_(factor), None, None, None, None
+        (factor,), (of_hidden, *learned) = grad_outputs, ctx.saved_tensors
+        of_weight = learned[0].mul_(factor) if learned else None  # a frozen one has none
+        return of_hidden.mul_(factor), of_weight, None, None, None, None
 
 
 def loss_alone(

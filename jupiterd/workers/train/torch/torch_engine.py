@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from jupiterd.cycle.training.memory import logit_chunk_on, optimizer_bytes, options_on
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.torch.compute_clock import ComputeClock
 from jupiterd.workers.train.torch.device import abilities, gpus_of, peak_of, platform_of
 from jupiterd.workers.train.torch.gradient_clip import length_of, shorten, shorten_unread
@@ -27,8 +28,11 @@ from jupiterd.workers.train.torch.loss_model import LossModel
 from jupiterd.workers.train.torch.loss_scale import SMALLEST, LossScale
 from jupiterd.workers.train.torch.nccl import GLOO
 from jupiterd.workers.train.torch.process_group import ProcessGroup
+from jupiterd.workers.train.torch.torch_adapter import adapt, parameter_path
 from jupiterd.workers.train.torch.torch_model import (
     CausalModel,
+    empty_model,
+    inner_model,
     last_logits,
     learn_used_rows,
     make_model,
@@ -57,11 +61,22 @@ class TorchEngine:
         self._group = group
         self.abilities = found = abilities(device)
         self.options = options_on(found, shape, plan)
-        self._model = make_model(shape, plan.seed, end_token, self.options)
+        self.adapter = plan.options.adapter
+        self._model = (
+            make_model(shape, plan.seed, end_token, self.options)
+            if self.adapter is None
+            else empty_model(shape, end_token, self.options)
+        )
+        self._parameters = self._all = named_parameters(self._model)
+        if self.adapter is not None:
+            self._parameters = adapt(inner_model(self._model), self.adapter)
+            self.load_weights(first_weights(_shapes(self._parameters), plan.seed))
         nn.Module.to(self._model, device)
         if device == "cpu" and group.world_size == 1 and not self.options.compile:
             learn_used_rows(self._model)  # ranks share gradients of one kind, and so do compilers
-        self._parameters = named_parameters(self._model)
+        if self.adapter is not None and self.options.precision == "bf16":
+            for frozen in self._all.values():
+                frozen.data = frozen.data.to(torch.bfloat16 if frozen.ndim > 1 else frozen.dtype)
         if self.options.weights == "bf16":
             # The parameters alone: angles of positions need all of their digits.
             for parameter in self._parameters.values():
@@ -94,6 +109,12 @@ class TorchEngine:
     def weights(self) -> Tensors:
         """Return the weights; tied ones appear once."""
         return _arrays(self._parameters)
+
+    def load_base(self, weights: Tensors) -> None:
+        """Fill the frozen model that an adapter is trained beside."""
+        with torch.no_grad():
+            for name, parameter in self._all.items():
+                parameter.copy_(torch.from_numpy(weights[name]))
 
     def load_weights(self, weights: Tensors) -> None:
         """Replace the weights by others of the same names and shapes."""
@@ -258,7 +279,12 @@ class TorchEngine:
     @torch.no_grad()
     def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
         """Return the logits [vocabulary] after a sequence, in fp32, with these weights."""
-        given = {name: torch.from_numpy(weights[name]).to(self.device) for name in weights}
+        given = {
+            name if self.adapter is None else parameter_path(name): torch.from_numpy(values).to(
+                self.device
+            )
+            for name, values in weights.items()
+        }
         with without_flash(self._model):
             return last_logits(self._model, self._ids(tokens[None]), given).cpu().numpy()
 
@@ -348,6 +374,10 @@ def _forget_gradient(parameter: nn.Parameter, *, is_shared: bool) -> None:
         parameter.grad.zero_()
     else:
         parameter.grad = None
+
+
+def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
 
 
 def _arrays(tensors: Mapping[str, Tensor]) -> Tensors:

@@ -102,9 +102,7 @@ def make_model(
     Raises:
         UsageError: transformers has no such model.
     """
-    config = model_config(shape, end_token)
-    with torch.random.fork_rng(devices=[]):
-        model = _empty_model(config, options)
+    model = empty_model(shape, end_token, options)
     parameters = named_parameters(model)
     shapes = {name: tuple(parameter.shape) for name, parameter in parameters.items()}
     with torch.no_grad():
@@ -113,10 +111,22 @@ def make_model(
     return model
 
 
+def empty_model(
+    shape: ModelShape, end_token: int = 0, options: ResolvedOptions | None = None
+) -> nn.Module:
+    """Return the same before its weights are drawn; raises as `make_model`."""
+    with torch.random.fork_rng(devices=[]):
+        return _empty(model_config(shape, end_token), options)
+
+
 def named_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters by Hugging Face's names, tied ones once."""
-    inner = model.inner if isinstance(model, HuggingFaceModel) else model
-    return dict(cast("nn.Module", inner).named_parameters())
+    return dict(inner_model(model).named_parameters())
+
+
+def inner_model(model: nn.Module) -> nn.Module:
+    """Return the module whose parameters have Hugging Face's names."""
+    return cast("nn.Module", model.inner) if isinstance(model, HuggingFaceModel) else model
 
 
 def learn_used_rows(model: nn.Module) -> None:
@@ -170,7 +180,7 @@ def without_flash(model: nn.Module) -> Generator[None]:
         yield
 
 
-def _empty_model(config: PreTrainedConfig, options: ResolvedOptions | None) -> nn.Module:
+def _empty(config: PreTrainedConfig, options: ResolvedOptions | None) -> nn.Module:
     attention = "sdpa" if options is None else options.attention
     checkpointing = options is not None and options.gradient_checkpointing
     if isinstance(config, Qwen3Config) and can_train(config):

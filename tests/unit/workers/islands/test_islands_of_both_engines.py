@@ -41,9 +41,14 @@ def plan(steps: int) -> TrainPlan:
 class Processes:
     """Islands in processes; each rank's log is in its own folder."""
 
-    def __init__(self, gangs: Gangs, leader: OuterLeader, folder: Path) -> None:
+    def __init__(
+        self, gangs: Gangs, leader: OuterLeader, folder: Path, weights: Path | None = None
+    ) -> None:
+        """weights: to begin with, or that an adapter is trained beside."""
         self._gangs, self._leader, self._folder = gangs, leader, folder
         self._inputs = make_inputs(folder, leader.shape.vocab_size)
+        if weights is not None:
+            self._inputs["weights"] = str(weights)
         self._threads: list[threading.Thread] = []
 
     def begin(self, island: str, engine: str, ranks: int = 1) -> None:

@@ -14,9 +14,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from jupiterd.cycle.training.plan import derive
 from jupiterd.errors import CorruptArtifactError, JupiterError, UsageError
+from jupiterd.workers.tensor_file import load_tensors, save_tensors
 from jupiterd.workers.train.checkpoints import checkpoint
 from jupiterd.workers.train.checkpoints.checkpoint import TrainingState, load_state, load_weights
-from jupiterd.workers.train.checkpoints.tensor_file import load_tensors, save_tensors
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.tiny_run import make_inputs, tiny_shape

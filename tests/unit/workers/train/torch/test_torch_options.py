@@ -15,13 +15,13 @@ from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.memory import memory_need
 from jupiterd.cycle.training.plan import ModelShape, derive, shape_of_config
 from jupiterd.errors import LossDivergedError, UsageError
+from jupiterd.workers.tensor_file import save_tensors
 from jupiterd.workers.train.checkpoints.checkpoint import (
     OPTIMIZER_FILE,
     STATE_DIR,
     load_moments,
     load_weights,
 )
-from jupiterd.workers.train.checkpoints.tensor_file import save_tensors
 from jupiterd.workers.train.torch import torch_rank
 from jupiterd.workers.train.torch.chunked_loss import cross_entropy
 from jupiterd.workers.train.torch.loss_scale import FIRST

@@ -1,0 +1,49 @@
+"""Folders of adapters: whose they are, and one folder of an adapter and its base together.
+
+Owns that layout. Doesn't know tensors. An adapter alone is no model. Joined, its folder has the
+adapter's own files, those of its base that aren't weights, and a link to the base:
+
+    adapter_config.json, adapter_model.safetensors, config.json, the tokenizer's files
+    base -> the folder of the frozen weights
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+ADAPTER_FILE: Final = "adapter_model.safetensors"
+ADAPTER_CONFIG: Final = "adapter_config.json"
+BASE_KEY: Final = "base_model_name_or_path"
+
+_BASE: Final = "base"
+_OF_WEIGHTS: Final = (".safetensors", ".safetensors.index.json", ".bin", ".gguf", ".pt", ".pth")
+
+
+def base_named_in(folder: Path) -> str:
+    """Return what an adapter's folder calls its base; empty: it is no adapter's folder."""
+    try:
+        said: Any = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    return str(said.get(BASE_KEY) or "") if isinstance(said, dict) else ""
+
+
+def join(adapter: Path, base: Path, place: Path) -> Path:
+    """Make the folder of both at a place where there is none; return it."""
+    place.mkdir(parents=True)
+    (place / _BASE).symlink_to(base.resolve(), target_is_directory=True)
+    taken = {path.name: path for path in adapter.iterdir() if path.is_file()}
+    found = {path.name: path for path in base.iterdir() if path.is_file() and not _is_weights(path)}
+    for name, path in (found | taken).items():
+        (place / name).symlink_to(path.resolve())
+    return place
+
+
+def base_beside(folder: Path) -> Path | None:
+    """Return the folder of the frozen weights, of a folder that `join` made; None: of a model."""
+    link = folder / _BASE
+    return link.resolve() if link.is_symlink() and (folder / ADAPTER_CONFIG).is_file() else None
+
+
+def _is_weights(path: Path) -> bool:
+    return path.name.endswith(_OF_WEIGHTS)

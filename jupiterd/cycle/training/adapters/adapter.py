@@ -1,0 +1,181 @@
+"""A low-rank adapter: which matrices of a frozen model get one, and how large it is.
+
+Owns the options, their short text, and the choice of matrices by the names of the model's modules.
+Doesn't know tensors or engines. Names are those of the package peft: an adapter of a module lies in
+`base_model.model.MODULE.lora_A.weight`, [rank, inputs], and `lora_B.weight`, [outputs, rank]; the
+module computes W x + scale B A x (Hu et al. 2021, "LoRA", arXiv 2106.09685).
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, ValidationError
+
+from jupiterd.cycle.base.plain_text import Plain
+from jupiterd.errors import UsageError
+
+ALL: Final = "all"
+ATTENTION, MLP = "attention", "mlp"
+
+NAME_PREFIX: Final = "base_model.model."
+FACTORS: Final = ("lora_A", "lora_B")
+
+_HINT: Final = "such as --lora rank=16,alpha=32,layers=all,targets=attention"
+_SAID: Final = ("rank", "alpha", "form", "layers", "targets")
+_IN_LAYER: Final = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.(.+)$")
+_OF_ATTENTION: Final = re.compile(r"attn|attention")
+
+
+class AdapterOptions(Plain):
+    """What people may choose of an adapter."""
+
+    rank: Annotated[int, Field(ge=1, le=1024)] = 16
+    alpha: Annotated[float, Field(gt=0.0, le=65_536.0)] = 32.0
+    """The product of both factors counts alpha / rank times."""
+    form: Literal["lora", "rslora"] = "lora"
+    """rslora: it counts alpha / sqrt(rank) times (Kalajdzievski 2023, arXiv 2312.03732)."""
+    layers: Annotated[int, Field(ge=0, le=10_000)] = 0
+    """How many of the last layers get one; 0: all."""
+    targets: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+(\+[A-Za-z0-9_]+)*$")] = ALL
+    """`attention`, `mlp`, `all`, or names of modules with a + between them: q_proj+v_proj."""
+
+    base: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    """The artifact of the frozen weights; empty where nobody has decided yet."""
+
+    @property
+    def scale(self) -> float:
+        """Return by what the product of both factors is multiplied."""
+        return self.alpha / (math.sqrt(self.rank) if self.form == "rslora" else self.rank)
+
+    def to_text(self) -> str:
+        """Return the short text that `parse_adapter` reads."""
+        said = self.model_dump(exclude_defaults=True, exclude={"base"}) | {
+            "rank": self.rank,
+            "alpha": self.alpha,
+        }
+        return ",".join(f"{name}={_number(value)}" for name, value in said.items())
+
+
+def parse_adapter(text: str) -> AdapterOptions:
+    """Read options from a text such as `rank=16,alpha=32`; empty: all are as usual.
+
+    Unless it is said, alpha is twice the rank.
+
+    Raises:
+        UsageError: a part isn't NAME=VALUE, or says what can't be.
+    """
+    said: dict[str, str] = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals or name not in _SAID:
+            known = ", ".join(_SAID)
+            raise UsageError(f"--lora: {part} is none of {known} with a value", _HINT)
+        said[name] = value
+    if said.get("layers") == ALL:
+        del said["layers"]
+    if "alpha" not in said and said.get("rank", "").isdecimal():
+        said["alpha"] = str(2 * int(said["rank"]))
+    try:
+        return AdapterOptions.model_validate(said)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        reason = f"--lora: {first['loc'][0]}={first['input']}: {first['msg'].lower()}"
+        raise UsageError(reason, _HINT) from error
+
+
+def adapted_modules(modules: Iterable[str], options: AdapterOptions) -> list[str]:
+    """Return which modules get an adapter, in the order given.
+
+    Args:
+        modules: paths of the modules that multiply with a matrix, such as
+            `MODEL.layers.0.self_attn.q_proj`; those outside of layers never get one.
+        options: says which.
+
+    Raises:
+        UsageError: the model has none that is asked for; those that it has are named.
+    """
+    places = {path: match for path in modules if (match := _IN_LAYER.search(path))}
+    numbers = sorted({int(match[1]) for match in places.values()})
+    if options.layers > len(numbers):
+        raise UsageError(f"--lora: the model has {len(numbers)} layers, not {options.layers}")
+    layers = frozenset(numbers[-options.layers :])
+    _check_targets(options.targets, [match[2] for match in places.values()])
+    return [
+        path
+        for path, match in places.items()
+        if int(match[1]) in layers and _is_target(match[2], options.targets)
+    ]
+
+
+def adapter_shapes(
+    matrices: Mapping[str, tuple[int, int]], options: AdapterOptions
+) -> dict[str, tuple[int, int]]:
+    """Return the shapes of an adapter's tensors by their names.
+
+    matrices: module -> (outputs, inputs), of all modules that multiply with a matrix
+
+    Raises:
+        UsageError: as `adapted_modules`.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for path in adapted_modules(matrices, options):
+        outputs, inputs = matrices[path]
+        first, second = (tensor_name(path, factor) for factor in FACTORS)
+        found |= {first: (options.rank, inputs), second: (outputs, options.rank)}
+    return found
+
+
+def tensor_name(module: str, factor: str) -> str:
+    """Return what an adapter's file calls a factor of a module's adapter."""
+    return f"{NAME_PREFIX}{module}.{factor}.weight"
+
+
+def module_of(name: str) -> tuple[str, str]:
+    """Return the module and the factor of an adapter's tensor; the other way of `tensor_name`."""
+    module, _, factor = name.removeprefix(NAME_PREFIX).removesuffix(".weight").rpartition(".")
+    return module, factor
+
+
+def is_in_layer(module: str) -> bool:
+    """Say whether a path leads into one of a model's layers."""
+    return _IN_LAYER.search(module) is not None
+
+
+def place_in_layer(module: str) -> tuple[int, str]:
+    """Return the number of a module's layer, and its path within it."""
+    match = _IN_LAYER.search(module)
+    assert match is not None  # noqa: S101 - an adapter's module lies in a layer
+    return int(match[1]), match[2]
+
+
+def target_names(modules: Iterable[str]) -> list[str]:
+    """Return the last parts of modules' names, each once, as adapter_config.json lists them."""
+    return sorted({path.rpartition(".")[2] for path in modules})
+
+
+def _is_target(place: str, targets: str) -> bool:
+    """Say whether a module is asked for; place: its path within the layer."""
+    if targets == ALL:
+        return True
+    is_attention = bool(_OF_ATTENTION.search(place))
+    if targets in {ATTENTION, MLP}:
+        return is_attention == (targets == ATTENTION)
+    return place.rpartition(".")[2] in targets.split("+")
+
+
+def _check_targets(targets: str, places: Sequence[str]) -> None:
+    known = target_names(places)
+    wanted = [] if targets in {ALL, ATTENTION, MLP} else targets.split("+")
+    if missing := [name for name in wanted if name not in known]:
+        raise UsageError(f"--lora: the model has no {missing[0]}", f"it has {', '.join(known)}")
+    if not any(_is_target(place, targets) for place in places):
+        what = "" if targets == ALL else f" of its {targets}"
+        raise UsageError(
+            f"--lora: the model has no matrices{what} in layers", f"it has {', '.join(known)}"
+        )
+
+
+def _number(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,66 @@
+"""How many numbers a training learns: all of a model's, or those of an adapter beside it.
+
+Owns counting an adapter's by the model's shape. Pure. Doesn't know tensors or devices.
+"""
+
+from collections.abc import Mapping
+
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions, adapter_shapes
+from jupiterd.cycle.training.architectures import parameter_count
+from jupiterd.cycle.training.engine_options import EngineOptions
+from jupiterd.cycle.training.plan import ModelShape
+from jupiterd.cycle.training.tensor_shapes import expected_tensors
+
+_MATRIX, _IS_IN_LAYER = 2, (".layers.", ".h.", ".blocks.")
+
+
+def trained_parameters(shape: ModelShape, options: EngineOptions) -> int:
+    """Return how many numbers are learned.
+
+    Raises:
+        UsageError: the model has none of the matrices that an adapter is asked for.
+    """
+    adapter = options.adapter
+    return parameter_count(shape) if adapter is None else adapter_parameters(shape, adapter)
+
+
+def adapter_parameters(shape: ModelShape, options: AdapterOptions) -> int:
+    """Return how many numbers an adapter has; raises as `trained_parameters`."""
+    shapes = adapter_shapes(matrices_of(shape), options)
+    return sum(rows * columns for rows, columns in shapes.values())
+
+
+def matrices_of(shape: ModelShape) -> dict[str, tuple[int, int]]:
+    """Return the matrices of a model's layers: path of the module -> (rows, columns).
+
+    Exact for the architectures of `tensor_shapes`, and for others as if they were Qwen3.
+    """
+    known = expected_tensors(shape.config) if shape.config else None
+    tensors = _as_qwen3(shape) if known is None else known
+    return {
+        name.removesuffix(".weight"): (size[0], size[1])
+        for name, size in tensors.items()
+        if len(size) == _MATRIX and any(part in name for part in _IS_IN_LAYER)
+    }
+
+
+def _as_qwen3(shape: ModelShape) -> Mapping[str, tuple[int, ...]]:
+    hidden, queries, keys = (
+        shape.hidden,
+        shape.heads * shape.head_dim,
+        shape.kv_heads * shape.head_dim,
+    )
+    each = {
+        "self_attn.q_proj": (queries, hidden),
+        "self_attn.k_proj": (keys, hidden),
+        "self_attn.v_proj": (keys, hidden),
+        "self_attn.o_proj": (hidden, queries),
+        "mlp.gate_proj": (shape.ff, hidden),
+        "mlp.up_proj": (shape.ff, hidden),
+        "mlp.down_proj": (hidden, shape.ff),
+    }
+    return {
+        f"model.layers.{number}.{place}.weight": size
+        for number in range(shape.layers)
+        for place, size in each.items()
+    }

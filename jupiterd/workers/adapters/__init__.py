@@ -1,0 +1,1 @@
+"""Models of an adapter and its base, for whoever computes with one."""

@@ -1,0 +1,62 @@
+"""Writes an adapter and its base as one ordinary model folder.
+
+    python -m jupiterd.workers.adapters.write_merged JOINED FOLDER
+
+Owns the process: what hinders it is its last line of output, and its status is 1. Doesn't know
+where either came from; JOINED has both (`jupiterd.adapter_folder`).
+"""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from jupiterd.adapter_folder import ADAPTER_CONFIG, ADAPTER_FILE, base_beside
+from jupiterd.errors import CorruptArtifactError, JupiterError
+
+_OF_THE_ADAPTER = frozenset({ADAPTER_CONFIG, ADAPTER_FILE})
+
+
+def write_merged(joined: Path, to: Path) -> None:
+    """Write the model in the precision that its base has; a folder that isn't there yet.
+
+    Raises:
+        CorruptArtifactError: one of both can't be read, or they don't fit each other.
+    """
+    base = base_beside(joined)
+    if base is None:
+        raise CorruptArtifactError(f"{joined.name} has no base beside it")
+    model = _base_model(base)
+    from jupiterd.workers.adapters.torch_merge import merge
+
+    merge(model, joined)
+    model.save_pretrained(to)
+    for path in joined.iterdir():  # those that came along, such as how it is talked to
+        if path.is_file() and path.name not in _OF_THE_ADAPTER:
+            shutil.copyfile(path, to / path.name)
+
+
+def _base_model(base: Path) -> Any:  # noqa: ANN401 - transformers'
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        return transformers.AutoModelForCausalLM.from_pretrained(
+            base, dtype="auto", local_files_only=True, use_safetensors=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise CorruptArtifactError(f"the base in {base.name} can't be read: {error}") from error
+
+
+def main(joined: Path, to: Path) -> int:
+    """Write the folder; return the process's status."""
+    try:
+        write_merged(joined, to)
+    except (JupiterError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))

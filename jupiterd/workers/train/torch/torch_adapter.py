@@ -1,0 +1,58 @@
+"""Low-rank adapters in a torch model: the modules that compute them, and their parameters.
+
+Owns putting them in, and their names. Doesn't know training or files. Which modules get one is
+`cycle.training.adapters.adapter`'s; the numbers are those of the package peft, which takes seconds
+to import and would bring its own trainer with it.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from jupiterd.cycle.training.adapters.adapter import (
+    FACTORS,
+    AdapterOptions,
+    adapted_modules,
+    module_of,
+    tensor_name,
+)
+from jupiterd.workers.train.architectures.skeleton import MATRICES, matrix_size
+
+
+class AdaptedLinear(nn.Module):
+    """A frozen module that multiplies with a matrix, plus the product of two small factors."""
+
+    def __init__(self, base: nn.Module, options: AdapterOptions) -> None:
+        super().__init__()
+        outputs, inputs = matrix_size(base)
+        self.base = base
+        self.lora_A = nn.Parameter(torch.empty(options.rank, inputs))
+        self.lora_B = nn.Parameter(torch.empty(outputs, options.rank))
+        self._scale = options.scale
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return W x + b + scale B A x; x: [..., inputs]."""
+        small = functional.linear(x, self.lora_A.to(x.dtype))
+        return self.base(x) + functional.linear(small, self.lora_B.to(x.dtype)) * self._scale
+
+
+def adapt(model: nn.Module, options: AdapterOptions) -> dict[str, nn.Parameter]:
+    """Freeze a model, put adapters into it, and return their parameters by peft's names.
+
+    Raises:
+        UsageError: the model has no such modules.
+    """
+    model.requires_grad_(requires_grad=False)
+    matrices = {path: m for path, m in model.named_modules() if isinstance(m, MATRICES)}
+    found: dict[str, nn.Parameter] = {}
+    for path in adapted_modules(matrices, options):
+        adapted = AdaptedLinear(matrices[path], options)
+        parent, _, name = path.rpartition(".")
+        setattr(model.get_submodule(parent), name, adapted)
+        found |= {tensor_name(path, factor): getattr(adapted, factor) for factor in FACTORS}
+    return found
+
+
+def parameter_path(name: str) -> str:
+    """Return where the model has the parameter that an adapter's file calls so."""
+    return ".".join(module_of(name))

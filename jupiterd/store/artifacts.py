@@ -107,8 +107,8 @@ class ArtifactStore:
         return place
 
     def base_of(self, artifact: ArtifactId) -> ArtifactId | None:
-        """Return the base of an adapter; None of a whole model. Raises NotFoundError as `path`."""
-        named = base_named_in(self.path(artifact))
+        """Return the base of an adapter; None of a whole model, and of what isn't here."""
+        named = base_named_in(self.path(artifact)) if self.holds(artifact) else ""
         return ArtifactId(named) if is_artifact_id(named) else None
 
     def ids(self) -> list[ArtifactId]:

@@ -60,7 +60,7 @@ class Serving:
         counts = AnswerCounts()
 
         async def bring(artifact: ArtifactId) -> None:
-            await cache.ensure_model(artifact)
+            await cache.ensure_with_base(artifact)
 
         def follower_of(followed: FollowedName) -> PromotionFollower:
             ledger, group = node.replica, node.group

@@ -189,12 +189,16 @@ class ArtifactCache:
             return node, frozenset(found), free_bytes
         return None
 
-    async def ensure_model(self, artifact: ArtifactId) -> Path:
-        """Return the folder of a model's files, an adapter's with its base; raises as `ensure`."""
+    async def ensure_with_base(self, artifact: ArtifactId) -> None:
+        """Fetch a model where it isn't here, and an adapter's base, too; raises as `ensure`."""
         await self.ensure(artifact)
         base = await asyncio.to_thread(self.store.base_of, artifact)
         if base is not None:
             await self.ensure(base)
+
+    async def ensure_model(self, artifact: ArtifactId) -> Path:
+        """Return the folder of a model's files, an adapter's with its base; raises as `ensure`."""
+        await self.ensure_with_base(artifact)
         return await asyncio.to_thread(self.store.model_path, artifact)
 
     async def ensure_all(

@@ -22,7 +22,6 @@ from typing import Any, Final
 
 from jupiterd.adapter_folder import base_beside
 from jupiterd.protocol.engine_key import KEY_VARIABLE
-from jupiterd.workers.adapters.mlx_merge import merge
 from jupiterd.workers.mlx_folder import older_rope_fields, read_config
 from jupiterd.workers.serving.without_torch import without_torch
 
@@ -138,6 +137,8 @@ def loading(load: Callable[..., Any], told: dict[str, Any]) -> Callable[..., Any
         places = arguments if base is None else (str(base), *arguments[1:])
         found = load(*places, **options, model_config=dict(told))
         if base is not None:
+            from jupiterd.workers.adapters.mlx_merge import merge  # with transformers, after mlx-lm
+
             merge(found[0], folder)
         _quicken(found[0])
         return found

@@ -6,7 +6,7 @@ anywhere.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import load_file, save_file
 
 from jupiterd.errors import CorruptArtifactError
+from jupiterd.weights_header import LENGTH_BYTES, header
 from jupiterd.workers.training_engine import Tensors
 
 WEIGHTS_FILE = "model.safetensors"
@@ -68,19 +69,45 @@ def load_tensors(path: Path) -> Tensors:
     return {name: values.astype(np.float32, copy=False) for name, values in found.items()}
 
 
-def load_model_tensors(folder: Path) -> Tensors:
-    """Read all weights of a Hugging Face folder.
+class StoredTensors(Mapping[str, NDArray[np.float32]]):
+    """The weights of a Hugging Face folder, each read when it is asked for: never all at a time.
 
-    Raises:
-        CorruptArtifactError: a file isn't there, or not whole.
+    Making it, and reading one, raise CorruptArtifactError where a file isn't there, or not whole.
     """
-    index = folder / WEIGHTS_INDEX
-    if not index.is_file():
-        return load_tensors(folder / WEIGHTS_FILE)
-    found: dict[str, NDArray[np.float32]] = {}
-    for name in _files_of(index):
-        found |= load_tensors(folder / name)
-    return found
+
+    def __init__(self, folder: Path) -> None:
+        index = folder / WEIGHTS_INDEX
+        names = _files_of(index) if index.is_file() else [WEIGHTS_FILE]
+        self._places = dict(place for name in names for place in _places_in(folder / name))
+        """Name -> file, where its tensors begin, and what its header says of this one."""
+
+    def __getitem__(self, name: str) -> NDArray[np.float32]:
+        file, start, said = self._places[name]
+        try:
+            begin, end = said["data_offsets"]
+            with file.open("rb") as opened:
+                opened.seek(start + begin)
+                return _array({**said, "data": opened.read(end - begin)})
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise CorruptArtifactError(f"{file.parent.name}/{file.name} can't be read") from error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return a tensor's shape, without reading it."""
+        return tuple(self._places[name][2].get("shape", ()))
+
+
+def _places_in(file: Path) -> Iterator[tuple[str, tuple[Path, int, Mapping[str, Any]]]]:
+    found = header(file)
+    with file.open("rb") as opened:
+        start = LENGTH_BYTES + int.from_bytes(opened.read(LENGTH_BYTES), "little")
+    for name, said in found.items():
+        yield name, (file, start, said)
 
 
 def _files_of(index: Path) -> list[str]:

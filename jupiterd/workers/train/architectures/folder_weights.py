@@ -6,12 +6,13 @@ expert). What isn't a matter of names is left to `from_pretrained`.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 from transformers.utils import logging
@@ -19,7 +20,7 @@ from transformers.utils import logging
 from jupiterd.errors import CorruptArtifactError, UsageError
 from jupiterd.workers.tensor_file import (
     WEIGHTS_FILE,
-    load_model_tensors,
+    StoredTensors,
     load_tensors,
 )
 from jupiterd.workers.train.architectures.skeleton import (
@@ -53,36 +54,57 @@ def read_folder(folder: Path, config: PreTrainedConfig, shapes: Shapes) -> Tenso
         UsageError: they are other weights than the configuration says.
     """
     if not _is_in_pieces(config):
-        found = _named_as_ours(config, load_model_tensors(folder), shapes)
-        if found is not None:
-            return found
+        stored = StoredTensors(folder)
+        there = {name: stored.shape(name) for name in stored}
+        names = _names_in_files(config, there, shapes)
+        if names is not None:
+            return _Renamed(stored, names)
     return _as_transformers_reads(folder, config, shapes)
 
 
 def read_file(file: Path, config: PreTrainedConfig, shapes: Shapes) -> Tensors:
     """Return the weights in one file, whichever names it has for them; raises as `read_folder`."""
-    found = _named_as_ours(config, load_tensors(file), shapes)
-    if found is not None:
-        return found
+    found = load_tensors(file)
+    names = _names_in_files(config, {n: values.shape for n, values in found.items()}, shapes)
+    if names is not None:
+        return {ours: found[theirs] for ours, theirs in names.items()}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / WEIGHTS_FILE).symlink_to(file.resolve())
         return _as_transformers_reads(folder, config, shapes)
 
 
-def _named_as_ours(config: PreTrainedConfig, found: Tensors, shapes: Shapes) -> Tensors | None:
-    """Return the tensors under our names; None where it takes more than other names."""
+class _Renamed(Mapping[str, NDArray[np.float32]]):
+    """Tensors under our names."""
+
+    def __init__(self, tensors: Tensors, names: Mapping[str, str]) -> None:
+        self._tensors, self._names = tensors, names
+
+    def __getitem__(self, name: str) -> NDArray[np.float32]:
+        return self._tensors[self._names[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _names_in_files(
+    config: PreTrainedConfig, there: Shapes, shapes: Shapes
+) -> dict[str, str] | None:
+    """Return our name -> the files' for each tensor; None where it takes more than other names."""
     in_files = {}
     if is_converted(config) and not _is_in_pieces(config):
         in_files = skeleton(config).names_in_files()
-    named: dict[str, Any] = {}
+    named: dict[str, str] = {}
     for name, shape in shapes.items():
         # Some files leave out the first part of each name.
         known = (name, in_files.get(name, name), name.partition(".")[2])
-        value = next((found[each] for each in known if each in found), None)
-        if value is None or value.shape != tuple(shape):
+        theirs = next((each for each in known if each in there), None)
+        if theirs is None or tuple(there[theirs]) != tuple(shape):
             return None
-        named[name] = value
+        named[name] = theirs
     return named
 
 

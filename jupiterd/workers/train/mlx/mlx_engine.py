@@ -86,7 +86,7 @@ class MlxTrainingEngine:
 
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model that an adapter is trained beside."""
-        self._model.load_base({name: mx.array(values) for name, values in weights.items()})
+        self._model.load_base(weights)
 
     def load_weights(self, weights: Tensors) -> None:
         """Replace the weights by others of the same names and shapes."""

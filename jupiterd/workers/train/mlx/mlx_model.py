@@ -4,12 +4,13 @@ Owns calling it, in the precision asked for, with parameters that have transform
 know optimizers, rings or files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
 import mlx.core as mx
 from mlx.nn.losses import cross_entropy
-from mlx.utils import tree_flatten
+from mlx.utils import tree_flatten, tree_map
 from transformers import PreTrainedConfig
 
 from jupiterd.cycle.training.adapters.adapter import AdapterOptions
@@ -20,6 +21,7 @@ from jupiterd.workers.train.architectures.mlx_module import MlxModule
 from jupiterd.workers.train.architectures.mlx_output import OutputStep
 from jupiterd.workers.train.mlx.mlx_adapter import MlxAdapter
 from jupiterd.workers.train.mlx.mlx_loss import summed_loss
+from jupiterd.workers.training_engine import Tensors
 
 Arrays = Mapping[str, mx.array]
 
@@ -93,10 +95,13 @@ class MlxModel:
         """Hold no parameters any more: those of a step would stay there beside the next one's."""
         (self._module if self._adapter is None else self._adapter).let_go()
 
-    def load_base(self, weights: Arrays) -> None:
+    def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model, and put the adapter into it."""
         assert self._adapter is not None  # noqa: S101 - else nothing is frozen
-        used = {n: _to_bf16(v) for n, v in weights.items()} if self._in_bf16 else weights
+        used: dict[str, mx.array] = {}
+        for name, values in weights.items():
+            used[name] = _to_bf16(mx.array(values)) if self._in_bf16 else mx.array(values)
+            mx.eval(used[name])  # or all are there in fp32 at a time
         self._module.update(used)
         mx.eval(self._module.inner.parameters())
         self._adapter.put_into(self._module)
@@ -114,8 +119,26 @@ class MlxModel:
 
         inputs: int32[1, tokens]
         """
-        self._take(parameters, in_bf16=False)
-        return self._output.logits(self._hidden(inputs, None)[0, -1:])[0]
+        with self._frozen_as_everywhere():
+            self._take(parameters, in_bf16=False)
+            return self._output.logits(self._hidden(inputs, None)[0, -1:])[0]
+
+    @contextmanager
+    def _frozen_as_everywhere(self) -> Generator[None]:
+        """Have frozen parameters in fp32, rounded as a device has them that multiplies in bf16.
+
+        So logits can be compared that unlike devices have computed.
+        """
+        if self._adapter is None:
+            yield
+            return
+        inner = self._module.inner
+        kept = inner.parameters()
+        inner.update(tree_map(_rounded, kept))
+        try:
+            yield
+        finally:
+            inner.update(kept)
 
     def _hidden(self, inputs: mx.array, documents: mx.array | None) -> mx.array:
         """Return the last hidden states; a document sees none but itself where they are told."""
@@ -146,6 +169,10 @@ class MlxModel:
 def flat(tree: Any) -> dict[str, mx.array]:  # noqa: ANN401 - a tree of arrays
     """Return the arrays of a tree by their dotted names."""
     return cast("dict[str, mx.array]", dict(tree_flatten(tree)))
+
+
+def _rounded(values: mx.array) -> mx.array:
+    return _to_bf16(values).astype(mx.float32)
 
 
 def _to_bf16(values: mx.array) -> mx.array:

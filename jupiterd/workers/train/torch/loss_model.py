@@ -128,7 +128,9 @@ class LossModel(nn.Module):
 
     def _compile(self, *, is_whole: bool) -> None:
         keep_graphs_of_losses()
-        _ = self._called.is_plain  # found out by trying, which no graph can hold
+        is_mixed = self._autocast and self._called.output_weight.dtype != torch.float32
+        with torch.autocast(self._kind, dtype=self._compute, enabled=is_mixed):
+            _ = self._called.is_plain  # found out by trying, which no graph can hold
         self._hidden = torch.compile(self._called.hidden)
         self._error_of = torch.compile(softmax_error)
         if is_whole:

@@ -53,6 +53,18 @@ def adapt(model: nn.Module, options: AdapterOptions) -> dict[str, nn.Parameter]:
     return found
 
 
+def frozen_as_everywhere(model: nn.Module) -> dict[str, Tensor]:
+    """Return the frozen parameters in fp32, rounded as a device has them that multiplies in bf16.
+
+    So logits can be compared that unlike devices have computed.
+    """
+    return {
+        name: parameter.detach().to(torch.bfloat16).float()
+        for name, parameter in model.named_parameters()
+        if not parameter.requires_grad
+    }
+
+
 def parameter_path(name: str) -> str:
     """Return where the model has the parameter that an adapter's file calls so."""
     return ".".join(module_of(name))

@@ -28,7 +28,11 @@ from jupiterd.workers.train.torch.loss_model import LossModel
 from jupiterd.workers.train.torch.loss_scale import SMALLEST, LossScale
 from jupiterd.workers.train.torch.nccl import GLOO
 from jupiterd.workers.train.torch.process_group import ProcessGroup
-from jupiterd.workers.train.torch.torch_adapter import adapt, parameter_path
+from jupiterd.workers.train.torch.torch_adapter import (
+    adapt,
+    frozen_as_everywhere,
+    parameter_path,
+)
 from jupiterd.workers.train.torch.torch_model import (
     CausalModel,
     empty_model,
@@ -71,12 +75,13 @@ class TorchEngine:
         if self.adapter is not None:
             self._parameters = adapt(inner_model(self._model), self.adapter)
             self.load_weights(first_weights(_shapes(self._parameters), plan.seed))
+            if self.options.precision == "bf16":  # before a GPU has to hold them
+                for frozen in self._all.values():
+                    kind = torch.bfloat16 if frozen.ndim > 1 else frozen.dtype
+                    frozen.data = frozen.data.to(kind)
         nn.Module.to(self._model, device)
         if device == "cpu" and group.world_size == 1 and not self.options.compile:
             learn_used_rows(self._model)  # ranks share gradients of one kind, and so do compilers
-        if self.adapter is not None and self.options.precision == "bf16":
-            for frozen in self._all.values():
-                frozen.data = frozen.data.to(torch.bfloat16 if frozen.ndim > 1 else frozen.dtype)
         if self.options.weights == "bf16":
             # The parameters alone: angles of positions need all of their digits.
             for parameter in self._parameters.values():
@@ -279,12 +284,10 @@ class TorchEngine:
     @torch.no_grad()
     def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
         """Return the logits [vocabulary] after a sequence, in fp32, with these weights."""
-        given = {
-            name if self.adapter is None else parameter_path(name): torch.from_numpy(values).to(
-                self.device
-            )
-            for name, values in weights.items()
-        }
+        given = {name: torch.from_numpy(values).to(self.device) for name, values in weights.items()}
+        if self.adapter is not None:
+            given = {parameter_path(name): values for name, values in given.items()}
+            given = frozen_as_everywhere(inner_model(self._model)) | given
         with without_flash(self._model):
             return last_logits(self._model, self._ids(tokens[None]), given).cpu().numpy()
 

@@ -1,6 +1,7 @@
 """Adapters on both engines: the same numbers as the formula, and the same as each other."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,11 +14,13 @@ from jupiterd.cycle.training.adapters.adapter import (
     parse_adapter,
     tensor_name,
 )
+from jupiterd.cycle.training.model_fingerprint import TOLERANCE
 from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.errors import UsageError
 from jupiterd.workers.train.architectures.skeleton import skeleton
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.model_config import model_config
+from jupiterd.workers.train.torch.loss_model import LossModel
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.training_engine import TrainingEngine
@@ -40,20 +43,21 @@ def base_of(shape: ModelShape) -> Arrays:
     return first_weights(skeleton(model_config(shape)).shapes, 7)
 
 
-def on_torch(shape: ModelShape, lora: str) -> TrainingEngine:
-    plan = tiny_plan(shape, adapter=parse_adapter(lora))
+def on_torch(shape: ModelShape, lora: str, **options: str) -> TorchEngine:
+    plan = tiny_plan(shape, adapter=parse_adapter(lora), **options)
     engine = TorchEngine(shape, plan, 0, ProcessGroup(0, 1), "cpu")
     engine.load_base(base_of(shape))
     engine.begin(has_same_weights=True)
     return engine
 
 
-def on_mlx(shape: ModelShape, lora: str) -> TrainingEngine:
+def on_mlx(shape: ModelShape, lora: str, **options: str) -> TrainingEngine:
     pytest.importorskip("mlx_lm")
     from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
     from jupiterd.workers.train.mlx.ring import Ring
 
-    engine = MlxTrainingEngine(shape, tiny_plan(shape, adapter=parse_adapter(lora)), 0, Ring(0, 1))
+    plan = tiny_plan(shape, adapter=parse_adapter(lora), **options)
+    engine = MlxTrainingEngine(shape, plan, 0, Ring(0, 1))
     engine.load_base(base_of(shape))
     engine.begin(has_same_weights=True)
     return engine
@@ -136,3 +140,38 @@ def test_what_a_model_does_not_have_is_refused_with_what_it_has() -> None:
     with pytest.raises(UsageError, match="no w_proj") as caught:
         on_torch(shape_of("llama"), "targets=w_proj")
     assert "q_proj" in caught.value.hint
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_layers_keep_may_be_computed_twice(kind: str, engine: str) -> None:
+    shape = shape_of(kind)
+    kept = ENGINES[engine](shape, "rank=4")
+    again = ENGINES[engine](shape, "rank=4", gradient_checkpointing="on")
+    assert losses(again, 5) == pytest.approx(losses(kept, 5), abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_can_be_compared_whatever_a_device_multiplies_in(kind: str) -> None:
+    shape, tokens = shape_of(kind), np.arange(12)
+    trained = on_torch(shape, "rank=4")
+    losses(trained, 3)
+    weights = trained.weights()
+    wanted = trained.logits(tokens, weights)
+    for engine in ENGINES.values():
+        for precision in ("fp32", "bf16"):
+            other = engine(shape, "rank=4", precision=precision)
+            losses(other, 1)
+            found = other.logits(tokens, weights)
+            assert np.abs(found - wanted).max() < TOLERANCE, (engine, precision)
+            assert np.isfinite(other.nats(batch()))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_frozen_weights_in_bf16_leave_the_output_step_apart(kind: str) -> None:
+    engine = on_torch(shape_of(kind), "rank=4", precision="bf16")
+    compiled = replace(engine.options, compile=True)
+    model = vars(engine)["_model"]
+    LossModel(model, compiled, "cpu")
+    assert model.is_plain

@@ -11,21 +11,47 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from jupiterd.ids import is_hex, short
+
 ADAPTER_FILE: Final = "adapter_model.safetensors"
 ADAPTER_CONFIG: Final = "adapter_config.json"
 BASE_KEY: Final = "base_model_name_or_path"
+MOST_CONFIG_BYTES: Final = 1 << 20
 
+MERGE: Final = (
+    'merge it into its model: python -c "from peft import AutoPeftModelForCausalLM as M; '
+    "M.from_pretrained('DIR').merge_and_unload().save_pretrained('MERGED')\""
+)
+MERGE_OURS: Final = "jupiterctl model export RUN --merge --to FOLDER writes one with its base"
+
+_ID_DIGITS: Final = 64
 _BASE: Final = "base"
 _OF_WEIGHTS: Final = (".safetensors", ".safetensors.index.json", ".bin", ".gguf", ".pt", ".pth")
 
 
 def base_named_in(folder: Path) -> str:
     """Return what an adapter's folder calls its base; empty: it is no adapter's folder."""
+    file = folder / ADAPTER_CONFIG
     try:
-        said: Any = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        if file.stat().st_size > MOST_CONFIG_BYTES:
+            return ""
+        said: Any = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):  # another member's, or a stranger's
         return ""
     return str(said.get(BASE_KEY) or "") if isinstance(said, dict) else ""
+
+
+def no_model(folder: Path) -> tuple[str, str]:
+    """Return why the folder of an adapter alone is no model, and how it becomes one.
+
+    Two empty texts: it holds no adapter.
+    """
+    if not (folder / ADAPTER_CONFIG).is_file():
+        return "", ""
+    base = base_named_in(folder)
+    is_ours = len(base) == _ID_DIGITS and is_hex(base)
+    of = f" for {short(base) if is_ours else base}" if base else ""
+    return f"{folder} holds a LoRA adapter{of}, not a model", MERGE_OURS if is_ours else MERGE
 
 
 def join(adapter: Path, base: Path, place: Path) -> Path:

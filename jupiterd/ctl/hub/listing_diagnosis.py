@@ -7,11 +7,10 @@ Pure. Owns those checks; `folder_diagnosis` makes them for folders, with the sam
 import re
 from fnmatch import fnmatchcase
 
+from jupiterd.adapter_folder import ADAPTER_CONFIG, MERGE
 from jupiterd.ctl.hub.listing import HubFile, HubListing
 from jupiterd.ctl.sources.folder_diagnosis import (
-    ADAPTER,
     CONVERT,
-    MERGE,
     OF_MASKS,
     OTHER_FORMS,
     TRAINED,
@@ -33,7 +32,7 @@ def check_listing(listing: HubListing) -> None:
         CorruptArtifactError: a file of its weights is missing.
     """
     names = listing.names
-    if ADAPTER in names:
+    if ADAPTER_CONFIG in names:
         base = f" for {listing.base}" if listing.base else ""
         raise UsageError(f"{listing.name} is a LoRA adapter{base}, not a model", MERGE)
     if not _weights(names):

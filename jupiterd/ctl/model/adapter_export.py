@@ -13,15 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from jupiterd.adapter_folder import ADAPTER_CONFIG, base_beside
+from jupiterd.adapter_folder import base_beside
 from jupiterd.errors import UsageError, WorkFailedError
 from jupiterd.formats import printable
 
 MERGING: Final = "jupiterd.workers.adapters.write_merged"
 FOR_MLX: Final = "jupiterd.workers.adapters.write_mlx_adapter"
 WRITING_S: Final = 3600.0
-
-OF_PEFT: Final = (ADAPTER_CONFIG, "adapter_model.safetensors")
 
 
 def is_adapter(stored: Path) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from jupiterd.adapter_folder import no_model
 from jupiterd.ctl.chat.model_names import BASE, CONFIG, model_called
 from jupiterd.errors import NotFoundError
 from jupiterd.path_text import path_text
@@ -44,6 +45,9 @@ def evaluated_model(state_dir: Path, text: str) -> EvaluatedModel:
     name = model_called(text)
     if Path(name).is_absolute():
         folder = Path(name)
+        why, hint = no_model(folder)
+        if why:
+            raise NotFoundError(why, hint)
         if not (folder / CONFIG).is_file():
             raise NotFoundError(
                 f"{path_text(folder)} has no {CONFIG}", "name the folder of a model's files"

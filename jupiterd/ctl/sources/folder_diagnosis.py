@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jupiterd.adapter_folder import no_model
 from jupiterd.cycle.base.model_files import FAST_TOKENIZER, INDEX, WHOLE, weight_files
 from jupiterd.cycle.data.special_tokens import SAYING_FILES
 from jupiterd.cycle.data.tokenizer_fit import tokenizer_misfit
@@ -21,18 +22,12 @@ from jupiterd.errors import BrokenModelError, UsageError
 from jupiterd.weight_files import check_file
 from jupiterd.weights_header import LENGTH_BYTES, header
 
-ADAPTER = "adapter_config.json"
-
 OTHER_FORMS = ("pytorch_model*.bin", "*.pth", "*.pt", "*.ckpt", "*.h5", "*.msgpack", "*.gguf")
 """Names of weights in forms that aren't read; the first four are pickles, which can run code."""
 
 CONVERT = (
     'convert them: python -c "from transformers import AutoModelForCausalLM as M; '
     "M.from_pretrained('DIR').save_pretrained('DIR')\""
-)
-MERGE = (
-    'merge it into its model: python -c "from peft import AutoPeftModelForCausalLM as M; '
-    "M.from_pretrained('DIR').merge_and_unload().save_pretrained('MERGED')\""
 )
 _FETCH = "fetch the model again: a file of it is missing or cut off"
 _OF_ANOTHER = "one of them is of another model: fetch both again"
@@ -109,14 +104,9 @@ def index_of(folder: Path) -> str:
 
 def check_that_it_is_no_adapter(folder: Path) -> None:
     """Raise UsageError if a folder holds a LoRA adapter instead of a model."""
-    if not (folder / ADAPTER).is_file():
-        return
-    try:
-        said: Any = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
-        base = f" for {said['base_model_name_or_path']}"
-    except (OSError, ValueError, TypeError, KeyError):
-        base = ""
-    raise UsageError(f"{folder} holds a LoRA adapter{base}, not a model", MERGE)
+    why, hint = no_model(folder)
+    if why:
+        raise UsageError(why, hint)
 
 
 def _refuse_other_forms(folder: Path) -> None:

@@ -14,7 +14,7 @@ from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.hub.model import found
 from jupiterd.ctl.hub.names import hub_name
 from jupiterd.ctl.output.console import notice
-from jupiterd.ctl.sources.folder_diagnosis import index_of
+from jupiterd.ctl.sources.folder_diagnosis import check_that_it_is_no_adapter, index_of
 from jupiterd.ctl.sources.model_source import config_of
 from jupiterd.ctl.sources.server_trial import MAX_NAMED, check_answers
 from jupiterd.cycle.base.model_files import missing_files
@@ -93,6 +93,7 @@ def _checked(folder: Path) -> Path:
     where = folder.resolve()
     if not where.is_dir():
         raise NotFoundError(f"{folder} is no folder on this machine", HINT)
+    check_that_it_is_no_adapter(where)
     check_links(where)
     _check_that_it_is_whole(str(folder), [path.name for path in where.iterdir()], where)
     check_model_files(where)

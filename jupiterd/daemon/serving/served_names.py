@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 
+from jupiterd.adapter_folder import no_model
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.serving.named_models import served_model, served_names
@@ -96,12 +97,22 @@ def _in_folder(name: str) -> ServedModel:
         folder = Path(name).expanduser()
     except RuntimeError:  # there is no such user
         folder = Path(name)
+    why, hint = _no_model(folder)
+    if why:
+        raise ModelNotServedError(why, hint)
     if lacks := _lacking(folder):
         raise ModelNotServedError(
             f"there is no model in {folder}: it has no {lacks}",
             "a model's folder has config.json, its tokenizer and its weights as safetensors",
         )
     return ServedModel(name, None, str(folder))
+
+
+def _no_model(folder: Path) -> tuple[str, str]:
+    try:
+        return no_model(folder)
+    except OSError:  # as below
+        return "", ""
 
 
 def _lacking(folder: Path) -> str:

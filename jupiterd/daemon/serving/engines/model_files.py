@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.cycle.training.tensor_shapes import misfit
 from jupiterd.errors import CorruptArtifactError, CorruptWeightsError
 from jupiterd.weight_files import HINT, damage
@@ -73,7 +74,8 @@ def check_shapes(model: ModelFiles) -> None:
         return  # their tensors are packed
     shapes: dict[str, tuple[int, ...]] = {}
     try:
-        for path in sorted(model.folder.glob("*.safetensors")):
+        folder = base_beside(model.folder) or model.folder
+        for path in sorted(folder.glob("*.safetensors")):
             shapes |= {name: tuple(said["shape"]) for name, said in header(path).items()}
     except (CorruptArtifactError, OSError, TypeError, KeyError):
         return

@@ -144,8 +144,9 @@ class BatchService:
         if order.device not in DEVICES:
             raise MalformedError("tasks name no device to compute on")
         artifact = ArtifactId(order.artifact)
-        folder = self._store.path(artifact)
-        needed = WIDENED * self._store.manifest(artifact).size_bytes
+        folder = self._store.model_path(artifact)
+        weights = self._store.base_of(artifact) or artifact
+        needed = WIDENED * self._store.manifest(weights).size_bytes
         if not has_room(needed, self._free_bytes()):
             raise BusyError(f"it has too little memory free for {needed >> 20} MiB of weights")
         return folder

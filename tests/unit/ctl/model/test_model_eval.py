@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from jupiterd.ctl.model.eval_lines import NO_DIFFERENCE, eval_document, eval_lines
+from jupiterd.ctl.model.evaluated_model import evaluated_model
 from jupiterd.ctl.model.own_questions import GradedModel
 from jupiterd.cycle.questions.grades import Grade
 from jupiterd.cycle.questions.question_file import DomainQuestion
+from jupiterd.errors import NotFoundError
 from tests.support.ctl.model_material import MODEL
 
 ASKED = [
@@ -84,6 +86,13 @@ def test_a_tiny_model_answers_own_questions_beside_itself(
         "only_first": 0, "only_second": 0, "share": 0, "low": 0, "high": 0,
     }  # fmt: skip
     assert [len(each["given"]) for each in found["answers"]] == [2, 2]
+
+
+def test_an_adapter_alone_is_no_model_to_ask(tmp_path: Path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(NotFoundError, match="holds a LoRA adapter, not a model"):
+        evaluated_model(tmp_path, str(tmp_path))
 
 
 def test_a_file_that_can_not_be_used_is_told_before_anything_is_fetched(

@@ -64,6 +64,15 @@ def test_an_adapter_is_called_one_with_or_without_a_configuration(tmp_path: Path
     assert "merge_and_unload" in error.hint
 
 
+def test_an_adapter_of_ours_becomes_a_model_by_our_own_command(tmp_path: Path):
+    folder = folder_of(tmp_path)
+    said = json.dumps({"base_model_name_or_path": "3f2a91bc" + "0" * 56})
+    (folder / "adapter_config.json").write_text(said)
+    error = refused(folder)
+    assert error.message.endswith("holds a LoRA adapter for 3f2a91bc, not a model")
+    assert "jupiterctl model export RUN --merge" in error.hint
+
+
 def test_weights_of_eight_bits_are_named(tmp_path: Path):
     folder = folder_of(tmp_path)
     write_kind(folder / "model.safetensors", "F8_E4M3")

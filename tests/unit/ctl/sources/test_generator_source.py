@@ -340,3 +340,9 @@ def test_an_artifact_is_named_by_its_id():
         "generator": {"name": "abababab", "artifact": "ab" * 32}
     }
     assert generator_arguments("", Fetches()) == {}
+
+
+def test_an_adapter_alone_is_no_generator(tmp_path: Path):
+    folder = folder_of(tmp_path / "adapter", adapter_config__json="{}")
+    with pytest.raises(UsageError, match="holds a LoRA adapter, not a model"):
+        generator_arguments(str(folder), Fetches())

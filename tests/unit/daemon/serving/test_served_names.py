@@ -53,6 +53,15 @@ def test_this_machine_s_user_has_all_names_and_folders(tmp_path: Path):
     assert (found.artifact, found.folder) == (None, str(tmp_path))
 
 
+def test_the_folder_of_an_adapter_alone_is_no_model(tmp_path: Path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "adapter_config.json").write_text("{}")
+    (tmp_path / "adapter_model.safetensors").touch()
+    with pytest.raises(ModelNotServedError, match="holds a LoRA adapter, not a model") as caught:
+        AllNames(Known()).model(str(tmp_path))
+    assert "merge" in caught.value.hint
+
+
 def test_a_path_that_no_system_takes_is_no_model():
     with pytest.raises(ModelNotServedError, match="there is no model in"):
         AllNames(Known()).model(f"/{'x' * 300}")

@@ -1,12 +1,15 @@
 """What the daemon itself reads of a model's folder, which may be a stranger's."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from jupiterd.adapter_folder import join
 from jupiterd.daemon.serving.engines import model_files as reading
-from jupiterd.daemon.serving.engines.model_files import model_files
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.daemon.serving.engines.model_files import check_shapes, model_files
+from jupiterd.errors import CorruptArtifactError, CorruptWeightsError
+from tests.support.workers.tiny_models import write_model
 
 
 def test_a_model_with_a_template_can_chat(tmp_path: Path):
@@ -40,3 +43,15 @@ def test_a_config_that_would_fill_memory_is_not_read(
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
     with pytest.raises(CorruptArtifactError):
         model_files("key", "name", tmp_path)
+
+
+def test_the_shapes_of_an_adapter_s_model_are_those_of_its_base(tmp_path: Path):
+    base, adapter = write_model(tmp_path / "base", "llama"), tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text('{"base_model_name_or_path": "org/base"}')
+    (adapter / "adapter_model.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
+    check_shapes(model_files("key", "name", join(adapter, base, tmp_path / "joined")))
+    config = json.loads((base / "config.json").read_text())
+    (base / "config.json").write_text(json.dumps(config | {"intermediate_size": 8}))
+    with pytest.raises(CorruptWeightsError, match=r"config\.json says"):
+        check_shapes(model_files("key", "name", join(adapter, base, tmp_path / "wider")))

@@ -1,6 +1,7 @@
 """What tasks ask, answered by another member over the real wire: whole, lost, refused and left."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import Any
 import grpc.aio
 import pytest
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.client.channel import ControlChannel
 from jupiterd.ctl.model import remote_answers as remote
 from jupiterd.ctl.model.remote_answers import remote_answers
@@ -34,6 +36,7 @@ from jupiterd.errors import (
     NotFoundError,
     PeerUnreachableError,
 )
+from jupiterd.ids import ArtifactId
 from jupiterd.rpc.serving_pb2 import Batch, BatchAsked, BatchOrder
 from tests.support.daemon.two_nodes import TIMEOUT_S, serving, take_for_alive, unite, until
 from tests.support.serving.written_models import WrittenModel, give_model
@@ -186,6 +189,25 @@ async def test_a_member_says_why_it_does_not_answer(
     monkeypatch.setattr(batches, *of[what])
     assert type(await refused(three.remote(0))) is kind
     assert not three.models[0].is_open
+
+
+async def test_a_member_answers_with_an_adapter_beside_its_base(
+    three: Three, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, adapter = three.others[0], tmp_path / "adapter"
+    adapter.mkdir()
+    said = json.dumps({"base_model_name_or_path": three.artifact})
+    (adapter / "adapter_config.json").write_text(said)
+    (adapter / "adapter_model.safetensors").write_bytes(b"small")
+    artifact = node.artifact_cache.store.ingest(_copy(adapter, node))
+    async with asyncio.timeout(TIMEOUT_S), three.remote(0, artifact) as model:
+        await model.answers(requests_text(ASKED[:2]))
+    (folder,) = three.models[0].opened
+    assert base_beside(folder) == node.artifact_cache.store.path(ArtifactId(three.artifact))
+    assert (folder / "config.json").is_file()
+    size_bytes = node.artifact_cache.store.manifest(ArtifactId(three.artifact)).size_bytes
+    monkeypatch.setattr(node.serving.batches, "_free_bytes", lambda: size_bytes)
+    assert isinstance(await refused(three.remote(0, artifact)), BusyError)
 
 
 async def test_a_second_caller_is_told_that_it_is_asked_already(three: Three) -> None:

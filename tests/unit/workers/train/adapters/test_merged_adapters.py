@@ -72,6 +72,12 @@ def test_both_lie_in_one_folder_that_has_no_weights_of_its_own(base: Path, joine
     assert not list(joined.glob("model*.safetensors"))
 
 
+@pytest.mark.parametrize("text", ["{", "[]", "[" * 200_000, '{"a": "' + "b" * (1 << 20) + '"}'])
+def test_an_adapter_that_can_not_be_read_names_no_base(tmp_path: Path, text: str) -> None:
+    (tmp_path / "adapter_config.json").write_text(text)
+    assert base_named_in(tmp_path) == ""
+
+
 def test_whoever_writes_with_it_has_the_sum_of_both(base: Path, joined: Path) -> None:
     wanted = logits(merged_by_hand(base, joined, 3.0))
     assert torch.allclose(logits(open_model(joined).model), wanted, atol=1e-5)

@@ -6,7 +6,8 @@ never changes. Doesn't know where artifacts come from, or which are still needed
     <first 2 digits>/<id>/manifest, files/…     complete; appears by one rename
     partial/<id>/manifest, files/…              being fetched; survives a restart
     incoming/<id>/…                             being imported; deleted at the next start
-    adapted/<id>/…                              links to an adapter's files and to its base's
+    adapted/<id>/…                              links to an adapter's files and to its base's;
+                                                deleted at the next start: this folder may move
 """
 
 import asyncio
@@ -73,7 +74,8 @@ class ArtifactStore:
         self.manifest = lru_cache(maxsize=32)(self._read_manifest)
         """Return the decoded manifest; raises NotFoundError where the artifact isn't stored."""
         with written():
-            shutil.rmtree(root / "incoming", ignore_errors=True)
+            for left in ("incoming", _ADAPTED):
+                shutil.rmtree(root / left, ignore_errors=True)
             (root / "incoming").mkdir(parents=True)
             (root / "partial").mkdir(exist_ok=True)
 
@@ -275,6 +277,8 @@ class ArtifactStore:
                 sync_folder(place.parent)
         self.manifest.cache_clear()
         shutil.rmtree(waste, ignore_errors=True)
+        if is_going:
+            shutil.rmtree(self._root / _ADAPTED / artifact, ignore_errors=True)
         self._changes += 1
         return is_going
 

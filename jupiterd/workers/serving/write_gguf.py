@@ -23,7 +23,7 @@ def main(folder: Path, to: Path) -> int:
         if base_beside(folder) is None:
             write_gguf(folder, read_config(folder), to, "model")
             return 0
-        with TemporaryDirectory(dir=to.parent, prefix="merged-") as place:
+        with TemporaryDirectory(dir=to.parent, prefix="merged-", suffix=".tmp") as place:
             merged = Path(place) / "model"
             write_merged(folder, merged)
             write_gguf(merged, read_config(merged), to, "model")

@@ -1,9 +1,12 @@
+import json
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.errors import (
     Bug,
     CorruptArtifactError,
@@ -297,3 +300,62 @@ def test_what_was_set_aside_and_begun_to_be_mended_is_held_again_once_it_is_put_
     modes = {stat.S_IMODE(each.stat().st_mode) for each in store.path(artifact).iterdir()}
     assert 0o644 not in modes
     assert store.partial_ids() == []
+
+
+def adapter_in(store: ArtifactStore, tmp_path: Path) -> tuple[ArtifactId, ArtifactId]:
+    """Take in a model and an adapter to it; return both ids, the adapter's first."""
+    whole = {"config.json": b"{}", "model.safetensors": b"frozen"}
+    base = store.ingest(folder(tmp_path, whole, "base"))
+    said = json.dumps({"base_model_name_or_path": base}).encode()
+    alone = {"adapter_config.json": said, "adapter_model.safetensors": b"small"}
+    return store.ingest(folder(tmp_path, alone, "adapter")), base
+
+
+def test_an_adapter_has_its_base_beside_it(store: ArtifactStore, tmp_path: Path) -> None:
+    adapter, base = adapter_in(store, tmp_path)
+    assert store.base_of(adapter) == base
+    assert store.base_of(base) is None
+    assert store.model_path(base) == store.path(base)
+    both = store.model_path(adapter)
+    assert (both / "config.json").read_bytes() == b"{}"
+    assert (both / "adapter_model.safetensors").read_bytes() == b"small"
+    assert base_beside(both) == store.path(base).resolve()
+    assert store.model_path(adapter) == both
+    assert store.ids() == sorted([adapter, base])
+
+
+def test_an_adapter_without_its_base_is_no_model(store: ArtifactStore, tmp_path: Path) -> None:
+    adapter, base = adapter_in(store, tmp_path)
+    store.model_path(adapter)
+    store.remove(base)
+    with pytest.raises(NotFoundError, match=base[:8]):
+        store.model_path(adapter)
+
+
+def test_two_callers_have_one_folder_of_an_adapter_and_its_base(
+    store: ArtifactStore, tmp_path: Path
+) -> None:
+    adapter, _ = adapter_in(store, tmp_path)
+    with ThreadPoolExecutor(8) as threads:
+        found = set(threads.map(store.model_path, [adapter] * 64))
+    assert len(found) == 1
+    assert not list((tmp_path / "store" / "incoming").iterdir())
+
+
+def test_an_adapter_that_is_given_up_leaves_no_links(store: ArtifactStore, tmp_path: Path) -> None:
+    adapter, _ = adapter_in(store, tmp_path)
+    place = store.model_path(adapter)
+    assert store.remove(adapter)
+    assert not place.exists()
+
+
+def test_an_adapter_has_its_base_in_a_state_folder_that_was_moved(
+    store: ArtifactStore, tmp_path: Path
+) -> None:
+    adapter, base = adapter_in(store, tmp_path)
+    store.model_path(adapter)
+    (tmp_path / "store").rename(tmp_path / "moved")
+    moved = ArtifactStore(tmp_path / "moved")
+    both = moved.model_path(adapter)
+    assert (both / "config.json").read_bytes() == b"{}"
+    assert base_beside(both) == moved.path(base).resolve()

@@ -57,13 +57,15 @@ class GgufCache:
 
     def _make_room(self, model: Path, in_use: Container[str]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for left in self._folder.glob("*.tmp"):
+        for left in self._folder.glob("*.tmp"):  # of writers that were killed
+            shutil.rmtree(left, ignore_errors=True)
             left.unlink(missing_ok=True)
         kept = sorted(self._folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime)
         for path in kept[: max(0, len(kept) - self._most_files + 1)]:
             if str(path) not in in_use:
                 path.unlink()
-        needed = weight_bytes(model) * _ROOM
+        files = 1 if base_beside(model) is None else 2  # an adapter is merged into its base first
+        needed = files * weight_bytes(model) * _ROOM
         if shutil.disk_usage(self._folder).free < needed:
             raise DiskFullError(f"a GGUF file of {needed / 1e9:.1f} GB has no room on the disk")
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, cast
 
 from jupiterd.cycle.base.plain_text import hash_of
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.engine_options import ResolvedOptions
 from jupiterd.cycle.training.plan import ModelShape
 
@@ -45,6 +46,7 @@ def key_of(
     options: ResolvedOptions,
     device: str,
     versions: Mapping[str, str],
+    adapter: AdapterOptions | None = None,
 ) -> str:
     """Return what a choice holds for, as 64 hex digits.
 
@@ -54,8 +56,10 @@ def key_of(
         options: how it is computed.
         device: its name, such as `NVIDIA H100 80GB HBM3`.
         versions: of Jupiter and of the framework.
+        adapter: what is trained in place of the weights, which takes far less memory.
     """
     computed = ("precision", "weights", "gradient_checkpointing", "attention", "documents_apart")
+    trained = {} if adapter is None else {"adapter": adapter.to_text()}
     return hash_of(
         {
             "model": shape.model_dump(mode="json", exclude={"version", "size", "recipe"}),
@@ -63,6 +67,7 @@ def key_of(
             "options": {name: getattr(options, name) for name in computed},
             "device": device,
             "versions": dict(versions),
+            **trained,
         }
     )
 

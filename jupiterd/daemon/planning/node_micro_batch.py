@@ -105,7 +105,9 @@ def _measured(
     text = ""
     with suppress(OSError, UnicodeDecodeError):
         text = file.read_text(encoding="utf-8")
-    choice = kept_choice(text, key_of(shape, plan.batch_sequences, options, name, versions))
+    adapter = plan.options.adapter
+    key = key_of(shape, plan.batch_sequences, options, name, versions, adapter)
+    choice = kept_choice(text, key)
     if choice is None or not choice.is_made:
         return None
     source = "measured" if choice.tokens_per_s else "default"

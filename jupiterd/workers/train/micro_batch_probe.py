@@ -197,4 +197,4 @@ class MicroBatchProbe:
         name = gpus[0] if gpus else self._device.kind
         plan = self._setup.plan
         batch, options = plan.batch_sequences, self._engine.options
-        return key_of(self._setup.shape, batch, options, name, versions)
+        return key_of(self._setup.shape, batch, options, name, versions, plan.options.adapter)

@@ -12,6 +12,7 @@ from jupiterd.cycle.micro_batches.known_choices import (
     key_of,
     with_choice,
 )
+from jupiterd.cycle.training.adapters.adapter import parse_adapter
 from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.memory import options_on
 from jupiterd.cycle.training.plan import derive
@@ -76,6 +77,8 @@ def test_a_choice_holds_for_one_model_device_way_and_version():
         key_of(shape, 64, slow, H100, versions),
         key_of(shape, 64, options, "NVIDIA H200", versions),
         key_of(shape, 64, options, H100, versions | {"torch": "2.12.0"}),
+        key_of(shape, 64, options, H100, versions, parse_adapter("rank=8")),
+        key_of(shape, 64, options, H100, versions, parse_adapter("rank=16")),
     ]
     assert len(set(keys)) == len(keys)
     assert key_of(named, 64, options, H100, versions) == keys[0]

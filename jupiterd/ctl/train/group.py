@@ -268,6 +268,8 @@ def start_arguments(
         missing = "--data" if data is None else "--model"
         raise UsageError(f"missing option {missing}", "jupiterctl train start --help")
     named = {name: settings.pop(name) for name in ("engine", "nodes") if name in settings}
+    if "lora" in settings:
+        settings["lora"] = settings["lora"] or USUAL_ADAPTER
     read = {name: settings.pop(name) for name in OF_READING if name in settings}
     if read and not _is_path(data):
         option, value = next((f"--{name.replace('_', '-')}", read[name]) for name in read)

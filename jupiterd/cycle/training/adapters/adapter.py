@@ -18,6 +18,7 @@ from jupiterd.errors import UsageError
 
 ALL: Final = "all"
 ATTENTION, MLP = "attention", "mlp"
+_PARTS: Final = frozenset({ALL, ATTENTION, MLP})
 
 NAME_PREFIX: Final = "base_model.model."
 FACTORS: Final = ("lora_A", "lora_B")
@@ -49,6 +50,11 @@ class AdapterOptions(Plain):
         """Return by what the product of both factors is multiplied."""
         return self.alpha / (math.sqrt(self.rank) if self.form == "rslora" else self.rank)
 
+    @property
+    def is_by_part(self) -> bool:
+        """Say whether parts of layers get one, not modules by their names."""
+        return self.targets in _PARTS
+
     def to_text(self) -> str:
         """Return the short text that `parse_adapter` reads."""
         said = self.model_dump(exclude_defaults=True, exclude={"base"}) | {
@@ -68,17 +74,19 @@ def parse_adapter(text: str) -> AdapterOptions:
     """
     said: dict[str, str] = {}
     for part in filter(None, (each.strip() for each in text.split(","))):
-        name, equals, value = part.partition("=")
+        name, equals, value = (each.strip() for each in part.partition("="))
         if not equals or name not in _SAID:
             known = ", ".join(_SAID)
             raise UsageError(f"--lora: {part} is none of {known} with a value", _HINT)
+        if name in said:
+            raise UsageError(f"--lora: {name} is said twice", _HINT)
         said[name] = value
     if said.get("layers") == ALL:
         del said["layers"]
-    if "alpha" not in said and said.get("rank", "").isdecimal():
-        said["alpha"] = str(2 * int(said["rank"]))
     try:
-        return AdapterOptions.model_validate(said)
+        found = AdapterOptions.model_validate(said)
+        twice = {} if "alpha" in said else {"alpha": 2.0 * found.rank}
+        return found.model_copy(update=twice)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         reason = f"--lora: {first['loc'][0]}={first['input']}: {first['msg'].lower()}"
@@ -167,7 +175,7 @@ def _is_target(place: str, targets: str) -> bool:
 
 def _check_targets(targets: str, places: Sequence[str]) -> None:
     known = target_names(places)
-    wanted = [] if targets in {ALL, ATTENTION, MLP} else targets.split("+")
+    wanted = [] if targets in _PARTS else targets.split("+")
     if missing := [name for name in wanted if name not in known]:
         raise UsageError(f"--lora: the model has no {missing[0]}", f"it has {', '.join(known)}")
     if not any(_is_target(place, targets) for place in places):

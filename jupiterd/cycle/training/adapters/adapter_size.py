@@ -5,7 +5,7 @@ Owns counting an adapter's by the model's shape. Pure. Doesn't know tensors or d
 
 from collections.abc import Mapping
 
-from jupiterd.cycle.training.adapters.adapter import AdapterOptions, adapter_shapes
+from jupiterd.cycle.training.adapters.adapter import ALL, AdapterOptions, adapter_shapes
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import ModelShape
@@ -25,7 +25,13 @@ def trained_parameters(shape: ModelShape, options: EngineOptions) -> int:
 
 
 def adapter_parameters(shape: ModelShape, options: AdapterOptions) -> int:
-    """Return how many numbers an adapter has; raises as `trained_parameters`."""
+    """Return how many numbers an adapter has; raises as `trained_parameters`.
+
+    Where names of modules are asked for and aren't known of the architecture, all are counted: the
+    machines that train it know.
+    """
+    if expected_tensors(shape.config) is None and shape.config and not options.is_by_part:
+        options = options.model_copy(update={"targets": ALL})
     shapes = adapter_shapes(matrices_of(shape), options)
     return sum(rows * columns for rows, columns in shapes.values())
 

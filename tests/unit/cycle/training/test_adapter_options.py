@@ -1,0 +1,75 @@
+"""The short text of --lora: what it means, and what is said of one that can't be."""
+
+import pytest
+
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions, parse_adapter
+from jupiterd.cycle.training.adapters.adapter_size import adapter_parameters
+from jupiterd.cycle.training.plan import ModelShape, shape_of_config
+from jupiterd.daemon.catalog.model_specs import presets
+from jupiterd.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", AdapterOptions(rank=16, alpha=32)),
+        ("rank=8", AdapterOptions(rank=8, alpha=16)),
+        (" rank = 8 , layers = all ", AdapterOptions(rank=8, alpha=16)),
+        ("rank=8.0", AdapterOptions(rank=8, alpha=16)),
+        ("rank=1_0", AdapterOptions(rank=10, alpha=20)),
+        ("rank=8,alpha=8", AdapterOptions(rank=8, alpha=8)),
+        ("layers=4,targets=q_proj+v_proj", AdapterOptions(layers=4, targets="q_proj+v_proj")),
+        ("form=rslora", AdapterOptions(form="rslora")),
+    ],
+)
+def test_what_a_text_means(text: str, wanted: AdapterOptions) -> None:
+    assert parse_adapter(text) == wanted
+    assert parse_adapter(wanted.to_text()) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("my-run", "my-run is none of rank"),
+        ("rank", "rank is none of rank"),
+        ("dropout=0.1", "dropout=0.1 is none of rank"),
+        ("base=x", "base=x is none of rank"),
+        ("rank=0", "rank=0"),
+        ("rank=9999", "rank=9999"),
+        ("rank=many", "rank=many"),
+        ("rank=", "rank="),
+        ("rank=4,rank=8", "rank is said twice"),
+        ("alpha=nan", "alpha=nan"),
+        ("alpha=inf", "alpha=inf"),
+        ("alpha=0", "alpha=0"),
+        ("layers=-1", "layers=-1"),
+        ("form=dora", "form=dora"),
+        ("targets=q_proj+", "targets=q_proj[+]"),
+    ],
+)
+def test_a_text_that_can_not_be_is_told_in_a_line_with_a_hint(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=f"--lora: {words}") as caught:
+        parse_adapter(text)
+    assert "\n" not in caught.value.message
+    assert "--lora rank=16" in caught.value.hint
+
+
+def shape_of(kind: str) -> ModelShape:
+    config = {
+        "model_type": kind, "vocab_size": 512, "hidden_size": 16, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "intermediate_size": 32,
+    }  # fmt: skip
+    return shape_of_config(kind, config, presets()[0].recipe)
+
+
+def test_names_of_modules_are_checked_where_they_are_known() -> None:
+    assert adapter_parameters(shape_of("llama"), parse_adapter("rank=2,targets=q_proj")) == 128
+    with pytest.raises(UsageError, match="the model has no qkv_proj"):
+        adapter_parameters(shape_of("llama"), parse_adapter("targets=qkv_proj"))
+
+
+def test_names_of_modules_that_only_the_trainers_know_are_taken_and_all_are_counted() -> None:
+    shape = shape_of("phi3")
+    every = adapter_parameters(shape, parse_adapter("rank=2"))
+    assert adapter_parameters(shape, parse_adapter("rank=2,targets=qkv_proj")) == every
+    assert adapter_parameters(shape, parse_adapter("rank=2,targets=mlp")) < every

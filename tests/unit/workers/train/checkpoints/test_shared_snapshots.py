@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from jupiterd.cycle.base.snapshot_pace import EVERY_STEPS, SnapshotPace
+from jupiterd.cycle.training.adapters.adapter import parse_adapter
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import TrainPlan, derive
 from jupiterd.daemon.executor.state_snapshots import write_folder
@@ -88,6 +89,18 @@ def test_the_folder_of_a_snapshot_is_that_of_a_checkpoint_of_its_step(
     checkpoint = files(tmp_path / "out" / f"checkpoint-{BEFORE_LAST:08}")
     assert kept.keys() == checkpoint.keys()
     assert [name for name in kept if kept[name] != checkpoint[name]] == []
+
+
+@pytest.mark.usefixtures("after_each_step")
+def test_so_is_that_of_an_adapter(tmp_path: Path, memory: SnapshotMemory) -> None:
+    inputs = make_inputs(tmp_path)
+    train(inputs, tmp_path / "base", train_params(tiny_shape()))
+    inputs["weights"] = str(tmp_path / "base" / "checkpoint-00000006")
+    adapting = plan_with(adapter=parse_adapter("rank=2"))
+    train(inputs, tmp_path / "out", params(memory, adapting))
+    kept = files(recovered(memory, tmp_path / "out", inputs))
+    assert kept == files(tmp_path / "out" / f"checkpoint-{BEFORE_LAST:08}")
+    assert "adapter_model.safetensors" in kept
 
 
 @pytest.mark.usefixtures("after_each_step")

@@ -49,6 +49,9 @@ NEEDED: Final = ("torch", "transformers", "lm_eval")
 WIDENED: Final = 2
 """The weights are loaded as 32-bit floats, and lie on the disk with 16 bits mostly."""
 
+MOST_WAITING: Final = 2
+"""Batches that wait to be answered, or answers to be read: a member's haste fills no memory."""
+
 
 class AnswersLines(Protocol):
     """A model that is being asked."""
@@ -102,17 +105,19 @@ class BatchService:
         return BusyError("it is asked by somebody else") if self._is_taken else None
 
     async def _answered(self, asked: AsyncIterator[BatchAsked]) -> AsyncGenerator[BatchPiece]:
-        heard, written = asyncio.Queue[BatchAsked](), asyncio.Queue[BatchPiece]()
+        heard = asyncio.Queue[BatchAsked](MOST_WAITING)
+        written = asyncio.Queue[BatchPiece](MOST_WAITING)
         loop = asyncio.get_running_loop()
         hearing = loop.create_task(_hear(asked, heard), name="batches asked")
         working = loop.create_task(self._work(heard, written), name="batches answered")
         try:
             while not hearing.done():
-                piece = await _within(BEAT_S, written)
-                if piece is None and self._trains():
-                    piece = _over(BusyError("it trains now"))
-                yield piece or BatchPiece()
-                if piece is not None and piece.HasField("over"):
+                piece = await _within(BEAT_S, written) or BatchPiece()
+                yield piece
+                if piece.HasField("over"):
+                    return
+                if self._trains():
+                    yield _over(BusyError("it trains now"))
                     return
         finally:
             hearing.cancel()
@@ -125,7 +130,7 @@ class BatchService:
         """Answer batches until this is cancelled; what goes wrong comes last."""
         try:
             order = (await heard.get()).order
-            folder = self._folder(order)
+            folder = await asyncio.to_thread(self._folder, order)
             with tempfile.TemporaryDirectory(
                 prefix="jupiter-batches-", ignore_cleanup_errors=True
             ) as scratch:

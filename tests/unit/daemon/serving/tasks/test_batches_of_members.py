@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ import pytest
 from jupiterd.adapter_folder import base_beside
 from jupiterd.client.channel import ControlChannel
 from jupiterd.ctl.model import remote_answers as remote
-from jupiterd.ctl.model.remote_answers import remote_answers
+from jupiterd.ctl.model.remote_answers import RemoteAnswers, remote_answers
 from jupiterd.ctl.model.spread_answers import HOME, SpreadAnswers
 from jupiterd.cycle.questions.task_requests import (
     WHOLE,
@@ -145,6 +145,50 @@ async def test_a_member_that_begins_to_train_is_asked_no_more(
     three.models[1].hangs_after = 1 << 30
     waiting.cancel()
     await asyncio.wait([waiting])
+
+
+async def test_a_training_is_noticed_between_answers_that_come_one_after_the_other(
+    three: Three, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_service, "BEAT_S", 60.0)
+    lines = requests_text(ASKED[:1])
+    async with asyncio.timeout(TIMEOUT_S), three.remote(0) as first:
+        await first.answers(lines)
+        monkeypatch.setattr(three.others[0].serving.batches, "_trains", lambda: True)
+        with pytest.raises(BusyError, match="it trains now"):
+            await _answering(first, lines)
+
+
+async def _answering(model: RemoteAnswers, lines: str) -> None:
+    while True:
+        await model.answers(lines)
+
+
+async def test_a_caller_that_asks_faster_than_it_is_answered_fills_no_memory(
+    three: Three, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_service, "BEAT_S", 0.01)
+    three.models[0].hangs_after = 0
+    said = 0
+
+    async def flood() -> AsyncGenerator[BatchAsked]:
+        nonlocal said
+        yield BatchAsked(order=BatchOrder(artifact=three.artifact, device="cpu"))
+        while True:
+            said += 1
+            yield BatchAsked(batch=Batch(number=said, lines=requests_text(ASKED[:1]).encode()))
+            await asyncio.sleep(0)
+
+    async with (
+        asyncio.timeout(TIMEOUT_S),
+        aclosing(three.others[0].serving.batches.pieces(flood())) as pieces,
+    ):
+        await anext(pieces)
+        while not three.models[0].asked.is_set():
+            await anext(pieces)
+        for _ in range(10):
+            await anext(pieces)
+    assert said <= batch_service.MOST_WAITING + 2
 
 
 async def test_leaving_ends_the_work_on_all_members_at_once(three: Three) -> None:

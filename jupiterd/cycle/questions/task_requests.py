@@ -52,9 +52,11 @@ class TaskRequest:
         """Say whether another machine may answer it, with the same result.
 
         Drawing lots isn't the same in another order, and a setting that isn't known might make a
-        library load something.
+        library load something. The harness draws where a temperature is said, unless it is told not
+        to.
         """
-        return all(map(_is_plain, self.settings, self.settings.values()))
+        is_plain = all(map(_is_plain, self.settings, self.settings.values()))
+        return is_plain and (_GREEDY in self.settings or not self.settings.get("temperature"))
 
 
 def requests_text(requests: Iterable[TaskRequest]) -> str:

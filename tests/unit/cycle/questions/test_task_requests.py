@@ -48,6 +48,7 @@ def test_requests_and_answers_come_back_as_they_were():
         {"until": [{"a": 1}]},
         {"max_gen_toks": "32"},
         {"temperature": [0.0]},
+        {"temperature": 0.7},  # the harness draws then
     ],
 )
 def test_a_setting_that_is_not_known_to_be_harmless_does_not_travel(settings: dict[str, object]):
@@ -55,6 +56,12 @@ def test_a_setting_that_is_not_known_to_be_harmless_does_not_travel(settings: di
     assert not request.travels
     with pytest.raises(MalformedError):
         travelling_requests(requests_text([request]))
+
+
+def test_a_temperature_travels_where_nothing_is_drawn():
+    settings = {"temperature": 0.7, "do_sample": False}
+    assert TaskRequest(WRITTEN, ("x",), settings).travels
+    assert TaskRequest(WRITTEN, ("x",), {"temperature": 0.0}).travels
 
 
 def test_harmless_requests_travel():

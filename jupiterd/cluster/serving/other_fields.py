@@ -66,5 +66,7 @@ def check_other_fields(said: Mapping[str, Any], *, is_chat: bool) -> None:
     """Raise RequestError for a field that would change the answer, and is heeded by nobody."""
     table = {**_USUAL, **(_OF_COMPLETIONS_ALONE if is_chat else _OF_CHAT_ALONE)}
     for name, usual in table.items():
-        if said.get(name) and said[name] not in usual:
+        value = said.get(name)
+        says_nothing = not value and True not in usual  # false says something where true is usual
+        if value is not None and not says_nothing and value not in usual:
             raise refused(f"{name}: this can't be had here; leave it out", name, "unsupported")

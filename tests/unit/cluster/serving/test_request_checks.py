@@ -87,6 +87,8 @@ MEANINGFUL = [
     ("ignore_eos", True),
     ("repeat_penalty", 1.1),
     ("typical_p", 0.9),
+    ("skip_special_tokens", False),
+    ("add_generation_prompt", False),
     ("n", 2),
 ]
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from lm_eval.models.huggingface import HFLM  # pyright: ignore[reportMissingImports]
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.errors import BrokenModelError
+from jupiterd.workers.adapters.torch_merge import merge
 
 GPU_BATCH = 16
 """Requests at a time. A CPU takes them one by one, as the harness does by itself."""
@@ -54,11 +56,14 @@ def opened_model(folder: Path, device: str, told: Callable[[int], None]) -> Harn
         BrokenModelError: the folder holds none that can be loaded.
     """
     batch = GPU_BATCH if device.startswith("cuda") else 1
+    base = base_beside(folder)
     try:
         model = HarnessModel(
-            pretrained=str(folder), dtype="float32", device=device, batch_size=batch
+            pretrained=str(base or folder), dtype="float32", device=device, batch_size=batch
         )
     except (OSError, ValueError, KeyError) as error:
         raise BrokenModelError(f"no model can be loaded from {folder.name}: {error}") from error
+    if base is not None:
+        merge(model.model, folder)
     model.set_cache_hook(CountingHook(told))
     return model

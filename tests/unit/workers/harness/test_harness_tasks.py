@@ -1,12 +1,14 @@
 """Tasks of lm-evaluation-harness, found and answered by real worker processes."""
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("lm_eval", reason="tasks of lm-evaluation-harness need the package lm_eval")
 
+from jupiterd.adapter_folder import join
 from jupiterd.cycle.questions.task_scores import (
     SCORES_FILE,
     TASKS_FILE,
@@ -19,6 +21,7 @@ from jupiterd.protocol.frames import TaskFailed, TaskFinished
 from tests.support.workers.data_material import run_worker
 from tests.support.workers.harness_tasks import write_tasks
 from tests.support.workers.tiny_models import write_model
+from tests.unit.workers.train.adapters.test_merged_adapters import adapter_to, merged_by_hand
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
 
@@ -80,6 +83,19 @@ def test_each_kind_of_task_is_scored_and_its_figures_are_those_of_its_documents(
     assert not rows["byte_perplexity"].values
     assert sum(rows["acc"].values) / 8 == rows["acc"].value
     assert len(rows["exact_match"].values) == 2
+
+
+def test_an_adapter_is_scored_as_the_sum_of_both(folder: Path, tmp_path: Path):
+    base = write_model(tmp_path / "base", "llama")
+    joined = join(adapter_to(base, tmp_path / "adapter"), base, tmp_path / "joined")
+    whole = copytree(base, tmp_path / "whole")
+    merged_by_hand(base, joined, 3.0).save_pretrained(whole)
+    (tmp_path / "with").mkdir()
+    (tmp_path / "without").mkdir()
+    found = scored(folder, joined, tmp_path / "with")["bits_per_byte"].values
+    assert found == pytest.approx(scored(folder, whole, tmp_path)["bits_per_byte"].values, rel=1e-5)
+    alone = scored(folder, base, tmp_path / "without")["bits_per_byte"].values
+    assert found != pytest.approx(alone, rel=1e-2)
 
 
 def test_what_can_not_be_had_is_one_line(folder: Path, tmp_path: Path):

@@ -6,6 +6,7 @@ Nothing is decided by these: the models of a round are shown the same questions 
     own_questions 20, own_right 14 (the candidate's), own_right:ARTIFACT 14, own_right:OTHER 9
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -60,9 +61,11 @@ def grade_counts(asked: int, right: Mapping[str, int], candidate: str) -> dict[s
 
 def grades_in(counts: Mapping[str, float]) -> dict[str, Accuracy]:
     """Return the models' grades by their artifacts; nothing where none was asked."""
-    asked, begins = int(counts.get(ASKED, 0)), f"{RIGHT}:"
+    asked, begins = counts.get(ASKED, 0), f"{RIGHT}:"
+    if not 0 < asked < math.inf:  # whoever scored may have said anything, no number at all as well
+        return {}
     return {
-        name.removeprefix(begins): Accuracy(int(right), asked)
+        name.removeprefix(begins): Accuracy(int(right), int(asked))
         for name, right in counts.items()
         if name.startswith(begins) and 0 <= right <= asked
     }

@@ -1,11 +1,17 @@
 """How many of the domain's own questions a round asks, and what is told of them."""
 
+import math
+
+import pytest
+
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.questions.accuracy import Accuracy
 from jupiterd.cycle.questions.question_file import DomainQuestion
 from jupiterd.cycle.questions.round_grades import (
+    ASKED,
     MOST_ASKED,
     MOST_CHARS,
+    RIGHT,
     asked_in_round,
     grade_counts,
     grades_in,
@@ -35,6 +41,12 @@ def test_what_is_read_is_bounded_and_one_is_always_asked() -> None:
     found = asked_in_round(asking(50, 10_000, ("yes", "no")))
     assert len(found) == MOST_CHARS // (2 * 10_000 + 5)
     assert len(asked_in_round(asking(3, MOST_CHARS))) == 1
+
+
+@pytest.mark.parametrize("asked", [math.nan, math.inf, -1.0, 0.0])
+def test_counts_that_are_no_number_of_questions_are_no_grades(asked: float) -> None:
+    assert grades_in({ASKED: asked, f"{RIGHT}:{NEW}": 0.0}) == {}
+    assert grades_in({ASKED: 3.0, f"{RIGHT}:{NEW}": math.nan}) == {}
 
 
 def test_grades_come_back_from_the_counts_that_carry_them() -> None:

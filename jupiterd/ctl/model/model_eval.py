@@ -14,7 +14,7 @@ from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
-from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.errors import JupiterError, UsageError
 from jupiterd.formats import plain
 from jupiterd.path_text import path_of, path_text
 
@@ -153,10 +153,10 @@ class _Evaluation:
 
         try:
             asked = questions_beside(self._invocation.state_dir, round_name)
-        except NotFoundError as error:  # the held-out text is scored by now
+            return None if asked is None else asked.document(self._graded(asked.file, models))
+        except JupiterError as error:  # the held-out text is scored by now
             self._console.notice(plain(error.message))
             return None
-        return None if asked is None else asked.document(self._graded(asked.file, models))
 
     def _questions(self, file: Path) -> Shown:
         from jupiterd.ctl.model.eval_lines import eval_document, eval_lines

@@ -15,6 +15,7 @@ from jupiterd.daemon.catalog.model_catalog import model_meant, models_of
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
+from jupiterd.store.manifest import is_artifact_id
 
 
 async def questions_document(
@@ -49,12 +50,14 @@ async def questions_document(
 
 
 def _cycle_of(state: State, wanted: str) -> Begun | None:
-    """Return the cycle that is meant; None: none has questions, or the model is of a run."""
+    """Return the cycle that is meant; None: none has questions, or the model is of none."""
     cycles = newest_first(state)
     if not wanted:
         return next((each for each in cycles if questions_of(each[1].settings)), None)
-    for each in cycles:
-        if each[1].settings.get("start_from") == wanted:
-            return each
-    model = model_meant(models_of(state), wanted)
+    if begun := [each for each in cycles if each[1].settings.get("start_from") == wanted]:
+        return next((each for each in begun if questions_of(each[1].settings)), begun[0])
+    models = models_of(state)
+    if is_artifact_id(wanted) and all(each.artifact != wanted for each in models):
+        return None  # such as what a training run began with
+    model = model_meant(models, wanted)
     return next((each for each in cycles if each[1].cycle == model.run), None)

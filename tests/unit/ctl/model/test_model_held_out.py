@@ -109,6 +109,17 @@ def test_the_domains_own_questions_are_a_second_table(
     assert ctl("model", "eval", "python/2", "--tasks", "own").exit_code != 0, "others are asked"
 
 
+def test_questions_that_can_not_be_asked_cost_no_score(
+    warm_workers, judged, known, own_questions, ctl
+):
+    own_questions.write_text("no question\n")
+    ran = ctl("model", "eval", "python/2", "-o", "json")
+    assert ran.exit_code == 0, ran.err
+    found = json.loads(ran.out)["eval"]
+    assert (found["documents"], found["questions"]) == (12, None)
+    assert "questions.jsonl" in ran.err
+
+
 def test_where_no_cycle_has_questions_that_is_told(warm_workers, known, judged, ctl):
     ran = ctl("model", "eval", "python/2", "--tasks", "own")
     assert ran.exit_code == 6

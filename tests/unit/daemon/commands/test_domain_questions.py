@@ -93,7 +93,12 @@ async def test_any_node_tells_where_the_questions_of_a_models_cycle_lie(tmp_path
     made.mkdir()
     (made / QUESTIONS_FILE).write_text(TEXT)
     settings: dict[str, Any] = {QUESTIONS: stored_as, "start_from": BASE}
-    later = replace(started(), cycle=CycleId("e" * 16), started_at="2026-02-01T00:00:00Z")
+    later = replace(
+        started(),
+        cycle=CycleId("e" * 16),
+        started_at="2026-02-01T00:00:00Z",
+        settings={"start_from": BASE},
+    )
     trained = CheckpointCommitted(CYCLE, 1, "", MODEL, 1, 100, 1000, 400, 3.5, True)
     own = replace(trained, cycle=later.cycle, artifact=ArtifactId("33dd33aa" * 8))
     async with serving(tmp_path, "one") as one:
@@ -109,5 +114,7 @@ async def test_any_node_tells_where_the_questions_of_a_models_cycle_lie(tmp_path
             assert Path(told["file"]) == cache.store.path(stored_as) / QUESTIONS_FILE
         none = await questions_document(state, cache, own.artifact)
         assert none["questions"] is None, "that cycle has none"
+        none = await questions_document(state, cache, "99ee99bb" * 8)
+        assert none["questions"] is None, "what a training run began with is of no cycle"
         with pytest.raises(NotFoundError, match="there is no model"):
             await questions_document(state, cache, "nobody")

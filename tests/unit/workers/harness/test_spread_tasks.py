@@ -38,30 +38,43 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
 
 
-class Watched:
-    """A machine that says when it has answered, and may die of it."""
+class Turns:
+    """Lets each of two machines answer something, however fast the other one is."""
 
-    def __init__(self, opened: BatchAnswers, asked: asyncio.Event, *, dies: bool) -> None:
-        self._opened, self._asked, self._dies = opened, asked, dies
+    def __init__(self) -> None:
+        self.other_asked, self.home_answered = asyncio.Event(), asyncio.Semaphore(0)
+
+
+class Watched:
+    """A machine that answers first, and may die of it; then it waits for the other one."""
+
+    def __init__(self, opened: BatchAnswers, turns: Turns, *, dies: bool) -> None:
+        self._opened, self._turns, self._dies = opened, turns, dies
 
     async def answers(self, lines: str) -> str:
         if self._dies:
             kill(self._opened._worker.pid, signal.SIGKILL)
+        if self._turns.other_asked.is_set():
+            for _ in range(2):  # what it answered first may have been answered before
+                await self._turns.home_answered.acquire()
         try:
             return await self._opened.answers(lines)
         finally:
-            self._asked.set()
+            self._turns.other_asked.set()
 
 
 class Waiting:
     """A machine that answers nothing before another one has."""
 
-    def __init__(self, opened: BatchAnswers, asked: asyncio.Event) -> None:
-        self._opened, self._asked = opened, asked
+    def __init__(self, opened: BatchAnswers, turns: Turns) -> None:
+        self._opened, self._turns = opened, turns
 
     async def answers(self, lines: str) -> str:
-        await self._asked.wait()
-        return await self._opened.answers(lines)
+        await self._turns.other_asked.wait()
+        try:
+            return await self._opened.answers(lines)
+        finally:
+            self._turns.home_answered.release()
 
 
 @pytest.mark.parametrize("dies", [False, True])
@@ -80,19 +93,19 @@ def test_the_table_is_that_of_one_process_even_if_a_machine_dies(
         WRITTEN,
         silent,
     )
-    first = asyncio.Event()
+    turns = Turns()
 
     @asynccontextmanager
     async def other(*_: object) -> AsyncGenerator[Watched]:
         scratch = tmp_path / "other"
         scratch.mkdir()
         async with batch_answers(model.folder, "cpu", scratch, tmp_path / "log") as opened:
-            yield Watched(opened, first, dies=dies)
+            yield Watched(opened, turns, dies=dies)
 
     @asynccontextmanager
     async def here(*said: Any) -> AsyncGenerator[Waiting]:
         async with batch_answers(*said) as opened:
-            yield Waiting(opened, first)
+            yield Waiting(opened, turns)
 
     monkeypatch.setattr(spread_eval, "remote_answers", other)
     monkeypatch.setattr("jupiterd.processes.tasks.batch_answers.batch_answers", here)

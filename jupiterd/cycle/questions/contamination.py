@@ -30,24 +30,27 @@ class QuestionIndex:
     """Questions with their answers, ready to be compared with."""
 
     def __init__(self, questions: Iterable[DomainQuestion]) -> None:
-        self._by_beginning: dict[Words, list[tuple[Words, list[Words]]]] = {}
+        self._lengths: dict[Words, set[int]] = {}
+        """The first words of questions -> how many words those have: many begin alike."""
+        self._answers: dict[Words, list[Words]] = {}
         for each in questions:
             asked, answers = _words(each.question), [_words(answer) for answer in each.answers]
             long = [found for found in answers if found and _is_long(asked, found)]
             if long and len(asked) >= BEGINNING:
-                self._by_beginning.setdefault(asked[:BEGINNING], []).append((asked, long))
+                self._lengths.setdefault(asked[:BEGINNING], set()).add(len(asked))
+                self._answers.setdefault(asked, []).extend(long)
 
     def contaminates(self, text: str) -> bool:
         """Say whether the text has a question with its answer, so that it mustn't be trained on."""
-        if not self._by_beginning:
+        if not self._answers:
             return False
         words = _words(text)
         runs = zip(*(words[start:] for start in range(BEGINNING)), strict=False)
         return any(
-            words[place : place + len(asked)] == asked
-            and any(_follows(words, place + len(asked), answer) for answer in answers)
+            _follows(words, place + length, answer)
             for place, run in enumerate(runs)
-            for asked, answers in self._by_beginning.get(run, ())
+            for length in self._lengths.get(run, ())
+            for answer in self._answers.get(words[place : place + length], ())
         )
 
 

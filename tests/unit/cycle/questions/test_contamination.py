@@ -45,6 +45,15 @@ def test_without_questions_nothing_is_left_out() -> None:
     assert not QuestionIndex([]).contaminates("Who wrote the first program for an engine? Ada")
 
 
+def test_of_questions_that_begin_alike_each_is_found_with_its_answers() -> None:
+    shorter = DomainQuestion("Who wrote the first program for it, then?", ("Bob",))
+    index = QuestionIndex([OPEN, shorter, DomainQuestion(OPEN.question, ("Lady Lovelace",))])
+    assert index.contaminates(f"{OPEN.question} It was Lady Lovelace.")
+    assert index.contaminates(f"{OPEN.question} Ada.")
+    assert index.contaminates(f"{shorter.question} Bob.")
+    assert not index.contaminates(f"{OPEN.question} Bob.")
+
+
 def test_marks_alone_are_no_answer() -> None:
     asked = DomainQuestion("Which mark ends each of the sentences of a text?", (".",))
     assert not QuestionIndex([asked]).contaminates(asked.question)

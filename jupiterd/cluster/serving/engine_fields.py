@@ -54,6 +54,8 @@ def heeded_fields(engine: str, request: AnswerRequest) -> dict[str, Any]:
         )
     if engine == MLX:
         _check_mlx(fields, request)
+    if engine == TRANSFORMERS:
+        _fit_transformers(fields)
     if engine == LLAMA and "repetition_penalty" in fields:
         fields["repeat_penalty"] = fields.pop("repetition_penalty")
     return _with_logprobs(engine, fields, is_chat=request.is_chat)
@@ -97,6 +99,16 @@ def _check_mlx(fields: Mapping[str, Any], request: AnswerRequest) -> None:
     if int(fields.get(name) or 0) > MLX_TOP_LOGPROBS:
         raise UnsupportedFieldError(
             f"{name}: {MLX} tells of at most {MLX_TOP_LOGPROBS} tokens", "ask for fewer"
+        )
+
+
+def _fit_transformers(fields: dict[str, Any]) -> None:
+    """Say biases as transformers takes them: as fractions, and none where there are none."""
+    if bias := fields.pop("logit_bias", None):
+        fields["logit_bias"] = {token: float(value) for token, value in bias.items()}
+    if fields.get("frequency_penalty", 0) <= -1:
+        raise UnsupportedFieldError(
+            f"frequency_penalty: {TRANSFORMERS} takes more than -1", "ask for a larger one"
         )
 
 

@@ -31,6 +31,7 @@ def asked(engine: str, *, is_chat: bool = True, is_streamed: bool = False, **fie
         (TRANSFORMERS, "logprobs", {"is_chat": False, "logprobs": 0}),
         (TRANSFORMERS, "logit_bias", {"is_chat": False, "logit_bias": {"7": 1}}),
         (TRANSFORMERS, "presence_penalty", {"presence_penalty": 0.5}),
+        (TRANSFORMERS, "frequency_penalty", {"frequency_penalty": -1}),
         (TRANSFORMERS, "repetition_penalty", {"repetition_penalty": 1.1}),
         (TRANSFORMERS, "top_k", {"top_k": 5}),
         (TRANSFORMERS, "tool_choice", {"tools": TOOLS, "tool_choice": "required"}),
@@ -58,7 +59,9 @@ def test_transformers_is_sent_no_field_that_its_server_refuses():
     assert asked(TRANSFORMERS, top_k=0, min_p=0, repetition_penalty=1.0, temperature=0.5) == {
         "temperature": 0.5
     }
-    assert asked(TRANSFORMERS, logit_bias={"7": 1.0}) == {"logit_bias": {"7": 1.0}}
+    assert asked(TRANSFORMERS, logit_bias={}) == {}
+    (bias,) = asked(TRANSFORMERS, logit_bias={"7": -100})["logit_bias"].values()
+    assert (type(bias), bias) == (float, -100.0), "a whole number ends its answer"
 
 
 def test_tools_that_are_not_to_be_used_are_left_out():

@@ -107,7 +107,8 @@ def adapted_modules(modules: Iterable[str], options: AdapterOptions) -> list[str
     places = {path: match for path in modules if (match := _IN_LAYER.search(path))}
     numbers = sorted({int(match[1]) for match in places.values()})
     if options.layers > len(numbers):
-        raise UsageError(f"--lora: the model has {len(numbers)} layers, not {options.layers}")
+        reason = f"--lora: the model has {len(numbers)} layers, not {options.layers}"
+        raise UsageError(reason, f"layers=all, or at most {len(numbers)}")
     layers = frozenset(numbers[-options.layers :])
     _check_targets(options.targets, [match[2] for match in places.values()])
     return [

@@ -169,6 +169,20 @@ def begin(ctl, *options):
     return ctl("train", "start", "--data", "letters", "--model", "1m", *options)
 
 
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        (("--lora",), "rank=16"),
+        (("--lora", "--seed", "7"), "rank=16"),
+        (("--lora", ""), "rank=16"),
+        (("--lora", "rank=8,layers=2"), "rank=8,layers=2"),
+    ],
+)
+def test_an_adapter_is_asked_for_with_or_without_words(daemon, ctl, options, asked):
+    assert begin(ctl, *options).exit_code == 0
+    assert daemon.executed[0][1]["settings"]["lora"] == asked
+
+
 def test_the_curves_are_seen_where_people_want_them(daemon, ctl, tmp_path, state_dir):
     link = tmp_path / "new" / "curves"
     ran = begin(ctl, "--log-dir", str(link))

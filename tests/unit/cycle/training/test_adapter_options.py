@@ -68,6 +68,12 @@ def test_names_of_modules_are_checked_where_they_are_known() -> None:
         adapter_parameters(shape_of("llama"), parse_adapter("targets=qkv_proj"))
 
 
+def test_more_layers_than_there_are_is_told_with_how_many_there_may_be() -> None:
+    with pytest.raises(UsageError, match="the model has 2 layers, not 3") as caught:
+        adapter_parameters(shape_of("llama"), parse_adapter("layers=3"))
+    assert "at most 2" in caught.value.hint
+
+
 def test_names_of_modules_that_only_the_trainers_know_are_taken_and_all_are_counted() -> None:
     shape = shape_of("phi3")
     every = adapter_parameters(shape, parse_adapter("rank=2"))

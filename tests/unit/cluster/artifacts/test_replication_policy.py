@@ -71,6 +71,17 @@ def test_what_work_of_a_run_that_goes_on_has_made_is_of_record_until_it_is_over(
     assert of_record({CYCLE: run}) == frozenset()
 
 
+def test_the_base_of_an_adapter_is_of_record_as_long_as_its_run_is_known() -> None:
+    base = ArtifactId("b" * 64)
+    settings = {**training().settings, "start_from": base}
+    adapted = run_of(replace(training(), settings={**settings, "lora": "rank=16"}), *line(2))
+    whole = run_of(replace(training(), settings=settings), *line(2))
+    for run in (adapted, whole):
+        run.apply(CycleFailed(CYCLE, "full", "no room", ""), (1, NODES[0], "u", 9))
+    assert base in of_record({CYCLE: adapted})
+    assert base not in of_record({CYCLE: whole})
+
+
 def test_what_one_node_alone_has_goes_to_another() -> None:
     one, two = ARTIFACTS[:2]
     holders = [holder(0, one, two), holder(1, two)]

@@ -1,6 +1,7 @@
 """Artifacts among daemons: found, given on while they come, and mended."""
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.adapter_folder import base_beside
 from jupiterd.cluster.artifacts.send_pace import BURST_S, SendPace
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.runtime.clock import now_s
@@ -59,6 +61,27 @@ async def served(by: Node, to: Node, artifact: ArtifactId) -> bytes:
     source = PeerArtifactSource("it", peer.channels.bulk)
     pieces = [bytes(piece.data) async for piece in source.fetch(artifact, [(0, SIZE_BYTES)])]
     return b"".join(pieces)
+
+
+async def test_an_adapter_comes_with_its_base(tmp_path: Path) -> None:
+    async with three(tmp_path) as (one, two, _):
+        base, content = taken_in(one, tmp_path)
+        adapter = tmp_path / "adapter"
+        adapter.mkdir()
+        said = json.dumps({"base_model_name_or_path": base})
+        (adapter / "adapter_config.json").write_text(said)
+        (adapter / "adapter_model.safetensors").write_bytes(b"small")
+        artifact = one.artifact_cache.store.ingest(adapter)
+        folder = await two.artifact_cache.ensure_model(artifact)
+        found = base_beside(folder)
+        assert found is not None
+        assert (found / "weights").read_bytes() == content
+        assert (folder / "adapter_model.safetensors").read_bytes() == b"small"
+        inputs = {"model": artifact, "held_out": base}
+        alone = await two.artifact_cache.ensure_all(inputs)
+        both = await two.artifact_cache.ensure_all(inputs, with_bases=True)
+        assert base_beside(Path(alone["model"])) is None
+        assert (both["model"], both["held_out"]) == (str(folder), alone["held_out"])
 
 
 async def test_a_damaged_copy_is_never_served_and_mended_from_another_one(tmp_path: Path) -> None:

@@ -195,6 +195,27 @@ A model keeps the tokenizer that it came with: the ids of another one mean other
 - Checkpoints and exports have the base's chat template, its `generation_config.json`, its added
   tokens, and the ids of its special tokens. A student of a chat model is asked by its template.
 
+## An adapter instead of all weights
+
+`train start --lora` trains two small matrices beside each large one (LoRA), and leaves the model as it is:
+
+```sh
+jupiterctl train start --data ./texts --model HuggingFaceTB/SmolLM2-135M-Instruct --lora --wait
+jupiterctl train start --data ./texts --model ./my-model --lora rank=32,alpha=64,layers=8,targets=attention
+```
+
+| part | what it says | unless it is said |
+|---|---|---|
+| rank | columns of the small matrices | 16 |
+| alpha | their product counts alpha / rank times | twice the rank |
+| form | `lora`, or `rslora`: alpha / root of the rank | lora |
+| layers | how many of the last layers get one; `all` | all |
+| targets | `attention`, `mlp`, `all`, or names of modules: `q_proj+v_proj` | all |
+
+Checkpoints are folders that the package peft reads. The base is kept beside them in the store: chat, scores and `model eval`
+put both together. `model export` writes the adapter alone (`--format hf` for peft, `mlx` for mlx-lm's `--adapter-path`), or
+with `--merge` one whole model in any format. It is for training runs; a cycle trains all weights.
+
 ## GGUF
 
 `model export --format gguf` writes the file for llama.cpp and Ollama itself: matrices in 16 bits,

@@ -53,6 +53,7 @@ async def test_the_student_of_a_good_verdict_answers_as_promoted_on_another_mach
     begin = ("cycle", "start", "--domain", str(domain), "--seed", "7")
     async with running([Daemon(tmp_path, name) for name in NAMES[:2]]) as cluster:
         await cluster.meet()
+        await cluster.say_yes()
         one, two = cluster.daemons
         async with (
             served_command(two.state_dir) as serving,

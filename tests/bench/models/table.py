@@ -197,11 +197,12 @@ A model keeps the tokenizer that it came with: the ids of another one mean other
 
 ## An adapter instead of all weights
 
-`train start --lora` trains two small matrices beside each large one (LoRA), and leaves the model as it is:
+`train start --lora` trains two small matrices beside each large one (LoRA), and leaves the model as
+it is:
 
 ```sh
 jupiterctl train start --data ./texts --model HuggingFaceTB/SmolLM2-135M-Instruct --lora --wait
-jupiterctl train start --data ./texts --model ./my-model --lora rank=32,alpha=64,layers=8,targets=attention
+jupiterctl train start --data ./texts --model ./my-model --lora rank=32,layers=8,targets=attention
 ```
 
 | part | what it says | unless it is said |
@@ -212,9 +213,10 @@ jupiterctl train start --data ./texts --model ./my-model --lora rank=32,alpha=64
 | layers | how many of the last layers get one; `all` | all |
 | targets | `attention`, `mlp`, `all`, or names of modules: `q_proj+v_proj` | all |
 
-Checkpoints are folders that the package peft reads. The base is kept beside them in the store: chat, scores and `model eval`
-put both together. `model export` writes the adapter alone (`--format hf` for peft, `mlx` for mlx-lm's `--adapter-path`), or
-with `--merge` one whole model in any format. It is for training runs; a cycle trains all weights.
+Checkpoints are folders that the package peft reads. The base is kept beside them in the store: chat,
+scores and `model eval` put both together. `model export` writes the adapter alone (`--format hf` for
+peft, `mlx` for mlx-lm's `--adapter-path`), or with `--merge` one whole model in any format. It is for
+training runs; a cycle trains all weights.
 
 ## GGUF
 

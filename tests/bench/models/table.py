@@ -213,10 +213,10 @@ jupiterctl train start --data ./texts --model ./my-model --lora rank=32,layers=8
 | layers | how many of the last layers get one; `all` | all |
 | targets | `attention`, `mlp`, `all`, or names of modules: `q_proj+v_proj` | all |
 
-Checkpoints are folders that the package peft reads. The base is kept beside them in the store: chat,
-scores and `model eval` put both together. `model export` writes the adapter alone (`--format hf` for
-peft, `mlx` for mlx-lm's `--adapter-path`), or with `--merge` one whole model in any format. It is for
-training runs; a cycle trains all weights.
+Checkpoints are folders that the package peft reads. The base is kept beside them in the store:
+chat, scores and `model eval` put both together. `model export` writes the adapter alone (`--format
+hf` for peft, `mlx` for mlx-lm's `--adapter-path`), or with `--merge` one whole model in any format.
+It is for training runs; a cycle trains all weights.
 
 ## GGUF
 

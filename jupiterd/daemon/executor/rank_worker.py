@@ -15,6 +15,7 @@ from dataclasses import replace
 from jupiterd.cluster.training.gang_watchdog import ALIVE_S, BEAT_S
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
+    BUSY,
     Alive,
     CheckpointStored,
     LocalWorkEvent,
@@ -50,7 +51,8 @@ class WorkerReport:
         self._count += 1
         self._events.append((self._count, event))
         if isinstance(event, Progressed):
-            self._keep_newest(Progressed, 1)
+            # A step's readings count though the rank says right after it that it writes.
+            self._keep_newest(Progressed, 1, is_busy=_is_busy(event))
             self._keep_newest(Preparing, 0)
         elif isinstance(event, Preparing):
             self._keep_newest(Preparing, 1)
@@ -74,10 +76,18 @@ class WorkerReport:
         checkpoints = [event for _, event in self._events if isinstance(event, CheckpointStored)]
         return checkpoints[-1] if checkpoints else None
 
-    def _keep_newest(self, kind: type[WorkEvent], most: int) -> None:
-        found = [numbered for numbered in self._events if isinstance(numbered[1], kind)]
+    def _keep_newest(self, kind: type[WorkEvent], most: int, *, is_busy: bool = False) -> None:
+        found = [
+            (number, event)
+            for number, event in self._events
+            if isinstance(event, kind) and _is_busy(event) == is_busy
+        ]
         old = found[: max(len(found) - most, 0)]
         self._events = [numbered for numbered in self._events if numbered not in old]
+
+
+def _is_busy(event: WorkEvent) -> bool:
+    return isinstance(event, Progressed) and bool(event.values.get(BUSY))
 
 
 async def _within(news: asyncio.Event, timeout_s: float) -> bool:

@@ -15,6 +15,7 @@ from jupiterd.daemon.executor.order_executor import OrderExecutor
 from jupiterd.daemon.executor.rank_worker import REPORTED_CHECKPOINTS, WorkerReport
 from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.daemon.runtime.work_events import (
+    BUSY,
     CheckpointStored,
     Finished,
     SaveRequest,
@@ -69,6 +70,10 @@ async def holding(
 
 def step(number: int) -> Progressed:
     return Progressed(number, 100, "steps", {})
+
+
+def busy(number: int) -> Progressed:
+    return Progressed(number, 0, "steps", {BUSY: 1.0})
 
 
 def saved(number: int) -> CheckpointStored:
@@ -388,6 +393,16 @@ async def test_a_slow_leader_is_told_the_latest_step_and_every_checkpoint(tmp_pa
         await workers.all_ended()
         told = [event async for event in events]
         assert told == [*map(saved, range(1, 5)), step(5), saved(5), DONE]
+
+
+async def test_a_step_is_told_though_its_rank_writes_right_after_it(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (executor, workers):
+        (events,) = await begin(executor, RANK)
+        for number in range(1, 6):
+            workers.say(RANK.id, step(number), busy(number))
+        workers.say(RANK.id, DONE)
+        await workers.all_ended()
+        assert [event async for event in events] == [step(5), busy(5), DONE]
 
 
 async def test_whoever_comes_while_the_worker_is_being_ended_is_told_so(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from jupiterd.adapter_folder import ADAPTER_CONFIG, BASE_KEY
 from jupiterd.ctl.model.adapter_export import FOR_MLX, check_form, is_adapter, merged, run
 from jupiterd.ctl.model.gguf import GGUF_FILE, make_gguf
 from jupiterd.ctl.model.model_card import CardFacts, card
@@ -139,7 +140,8 @@ def _fill(
     if form == "gguf":
         gguf_maker = _convert(converter, stored, config, draft, str(model["name"]))
     else:
-        _copy(stored, config, draft, form)
+        began_with = str((model.get("began_with") or {}).get("name") or "")
+        _copy(stored, config, draft, form, began_with)
     record = {name: value for name, value in model.items() if name not in _OF_THIS_MACHINE}
     _write_json(draft / RECORD_FILE, record)
     sizes = _sizes(draft)
@@ -164,10 +166,12 @@ def _convert(
     return gguf_maker
 
 
-def _copy(stored: Path, config: Mapping[str, Any], folder: Path, form: str = "hf") -> None:
+def _copy(
+    stored: Path, config: Mapping[str, Any], folder: Path, form: str = "hf", base: str = ""
+) -> None:
     """Copy the model's files, without the subfolder with training state; an adapter's alone."""
     if is_adapter(stored):
-        _copy_adapter(stored, folder, form)
+        _copy_adapter(stored, folder, form, base)
         return
     for path in sorted(stored.iterdir()):
         if path.is_file() and path.name not in {CONFIG_FILE, CARD_FILE, RECORD_FILE}:
@@ -175,7 +179,8 @@ def _copy(stored: Path, config: Mapping[str, Any], folder: Path, form: str = "hf
     _write_json(folder / CONFIG_FILE, config)
 
 
-def _copy_adapter(stored: Path, folder: Path, form: str) -> None:
+def _copy_adapter(stored: Path, folder: Path, form: str, base: str) -> None:
+    """Copy an adapter's files; base: what people call the model that it stands beside."""
     if form == "mlx":
         run(FOR_MLX, stored, folder / "adapter")
         for path in (folder / "adapter").iterdir():
@@ -185,6 +190,8 @@ def _copy_adapter(stored: Path, folder: Path, form: str) -> None:
     for path in sorted(stored.iterdir()):
         if path.is_file() and path.name not in {CONFIG_FILE, GENERATION_FILE}:
             shutil.copyfile(path, folder / path.name)
+    said = json.loads((stored / ADAPTER_CONFIG).read_text(encoding="utf-8"))
+    _write_json(folder / ADAPTER_CONFIG, said | ({BASE_KEY: base} if base else {}))
 
 
 def _config(stored: Path) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class AdapterOptions(Plain):
     @property
     def is_by_part(self) -> bool:
         """Say whether parts of layers get one, not modules by their names."""
-        return self.targets in _PARTS
+        return _PARTS.issuperset(self.targets.split("+"))
 
     def to_text(self) -> str:
         """Return the short text that `parse_adapter` reads."""
@@ -77,12 +77,15 @@ def parse_adapter(text: str) -> AdapterOptions:
         name, equals, value = (each.strip() for each in part.partition("="))
         if not equals or name not in _SAID:
             known = ", ".join(_SAID)
-            raise UsageError(f"--lora: {part} is none of {known} with a value", _HINT)
+            hint = "names of modules have a + between them" if "targets" in said else _HINT
+            raise UsageError(f"--lora: {part} is none of {known} with a value", hint)
         if name in said:
             raise UsageError(f"--lora: {name} is said twice", _HINT)
         said[name] = value
     if said.get("layers") == ALL:
         del said["layers"]
+    elif "layers" in said and not said["layers"].strip("0"):
+        raise UsageError("--lora: an adapter needs one layer at least", _HINT)
     try:
         found = AdapterOptions.model_validate(said)
         twice = {} if "alpha" in said else {"alpha": 2.0 * found.rank}
@@ -166,17 +169,13 @@ def target_names(modules: Iterable[str]) -> list[str]:
 
 def _is_target(place: str, targets: str) -> bool:
     """Say whether a module is asked for; place: its path within the layer."""
-    if targets == ALL:
-        return True
-    is_attention = bool(_OF_ATTENTION.search(place))
-    if targets in {ATTENTION, MLP}:
-        return is_attention == (targets == ATTENTION)
-    return place.rpartition(".")[2] in targets.split("+")
+    part = ATTENTION if _OF_ATTENTION.search(place) else MLP
+    return not {ALL, part, place.rpartition(".")[2]}.isdisjoint(targets.split("+"))
 
 
 def _check_targets(targets: str, places: Sequence[str]) -> None:
     known = target_names(places)
-    wanted = [] if targets in _PARTS else targets.split("+")
+    wanted = [name for name in targets.split("+") if name not in _PARTS]
     if missing := [name for name in wanted if name not in known]:
         raise UsageError(f"--lora: the model has no {missing[0]}", f"it has {', '.join(known)}")
     if not any(_is_target(place, targets) for place in places):

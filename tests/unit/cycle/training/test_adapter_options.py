@@ -43,6 +43,7 @@ def test_what_a_text_means(text: str, wanted: AdapterOptions) -> None:
         ("alpha=inf", "alpha=inf"),
         ("alpha=0", "alpha=0"),
         ("layers=-1", "layers=-1"),
+        ("layers=0", "an adapter needs one layer"),
         ("form=dora", "form=dora"),
         ("targets=q_proj+", "targets=q_proj[+]"),
     ],
@@ -79,3 +80,15 @@ def test_names_of_modules_that_only_the_trainers_know_are_taken_and_all_are_coun
     every = adapter_parameters(shape, parse_adapter("rank=2"))
     assert adapter_parameters(shape, parse_adapter("rank=2,targets=qkv_proj")) == every
     assert adapter_parameters(shape, parse_adapter("rank=2,targets=mlp")) < every
+
+
+def test_parts_may_be_named_together() -> None:
+    shape = shape_of("llama")
+    both = adapter_parameters(shape, parse_adapter("targets=attention+mlp"))
+    assert both == adapter_parameters(shape, parse_adapter("targets=all"))
+
+
+def test_names_with_a_comma_between_them_are_told_how_they_are_joined() -> None:
+    with pytest.raises(UsageError, match="v_proj is none of") as caught:
+        parse_adapter("targets=q_proj,v_proj")
+    assert "a + between them" in caught.value.hint

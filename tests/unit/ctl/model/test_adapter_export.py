@@ -1,0 +1,61 @@
+"""`jupiterctl model export` of an adapter: alone in two forms, and merged with its base."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from safetensors.numpy import load_file
+
+from jupiterd.adapter_folder import join
+from tests.support.ctl.model_material import model
+from tests.support.workers.tiny_models import write_model
+from tests.unit.workers.train.adapters.test_merged_adapters import adapter_to
+
+
+@pytest.fixture
+def stored(tmp_path, daemon) -> Path:
+    base = write_model(tmp_path / "base", "llama")
+    folder = join(adapter_to(base, tmp_path / "adapter"), base, tmp_path / "joined")
+    began_with = {"name": "some/model", "id": "c" * 64}
+    daemon.documents["model_export"] = {"model": model(files_at=str(folder), began_with=began_with)}
+    return folder
+
+
+def exported(ctl, to: Path, *how: str) -> Path:
+    ran = ctl("model", "export", "python/2", "--to", str(to), *how)
+    assert (ran.exit_code, ran.err) == (0, "")
+    return to
+
+
+def test_alone_it_names_its_base_as_people_do(stored, ctl, tmp_path):
+    folder = exported(ctl, tmp_path / "out")
+    said = json.loads((folder / "adapter_config.json").read_text())
+    assert said["base_model_name_or_path"] == "some/model"
+    assert "from peft import PeftModel" in (folder / "README.md").read_text()
+    assert not (folder / "config.json").exists()
+
+
+def test_for_mlx_its_factors_lie_the_other_way_round(stored, ctl, tmp_path):
+    folder = exported(ctl, tmp_path / "out", "--format", "mlx")
+    ours, theirs = (
+        load_file(stored / "adapter_model.safetensors"),
+        load_file(folder / "adapters.safetensors"),
+    )
+    name = "model.layers.0.self_attn.q_proj"
+    first = ours[f"base_model.model.{name}.lora_A.weight"]
+    assert (theirs[f"{name}.lora_a"] == first.T).all()
+
+
+def test_a_whole_model_has_the_base_in_it(stored, ctl, tmp_path):
+    folder = exported(ctl, tmp_path / "out", "--merge")
+    assert "model.layers.0.self_attn.q_proj.weight" in load_file(folder / "model.safetensors")
+    assert not (folder / "adapter_config.json").exists()
+
+
+def test_a_gguf_file_is_a_whole_model(stored, ctl, tmp_path):
+    ran = ctl("model", "export", "python/2", "--to", str(tmp_path / "out"), "--format", "gguf")
+    assert ran.exit_code == 2
+    assert "add --merge" in ran.err

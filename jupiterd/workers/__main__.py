@@ -12,6 +12,7 @@ from jupiterd.errors import (
     DiskFullError,
     JupiterError,
     MissingExtraError,
+    NotFoundError,
     OutOfMemoryError,
     WorkFailedError,
 )
@@ -75,6 +76,20 @@ def translate(error: Exception, task: str) -> JupiterError:
     return WorkFailedError(f"the {task} worker failed: {type(error).__name__}: {error}")
 
 
+def module_of(task: str) -> str:
+    """Return the module of a task; a leader of another version may order one that isn't here.
+
+    Raises:
+        NotFoundError: that doesn't count as a failure: it passes once the leader is upgraded.
+    """
+    if task not in TASKS:
+        raise NotFoundError(
+            f"this program knows no task {task}, which a leader of another version has ordered",
+            "upgrade jupiterd on all machines; the work goes on by itself",
+        )
+    return TASKS[task]
+
+
 def main() -> int:
     """Do one task and say how it ended."""
     task: Task = open_task()
@@ -83,7 +98,7 @@ def main() -> int:
         if task.name in SAYS_STAGES:
             task.prepares(IMPORTING)
         with collector_paused():
-            worker = importlib.import_module(TASKS[task.name])
+            worker = importlib.import_module(module_of(task.name))
         if task.name in LOADS_MODEL:
             task.prepares(LOADING)
         finished = worker.run(task)

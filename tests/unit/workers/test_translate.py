@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from jupiterd.errors import OutOfMemoryError, WorkFailedError
-from jupiterd.workers.__main__ import translate
+from jupiterd.errors import NotFoundError, OutOfMemoryError, WorkFailedError
+from jupiterd.workers.__main__ import module_of, translate
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,10 @@ def test_a_real_allocation_that_cannot_be_had_is_known() -> None:
 
 def test_another_failure_stays_one() -> None:
     assert type(translate(RuntimeError("shapes differ"), "train")) is WorkFailedError
+
+
+def test_a_task_of_another_version_is_no_failure_that_counts():
+    with pytest.raises(NotFoundError, match="knows no task store") as caught:
+        module_of("store")
+    assert caught.value.may_mend
+    assert not caught.value.is_permanent

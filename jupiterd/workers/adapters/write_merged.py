@@ -2,8 +2,8 @@
 
     python -m jupiterd.workers.adapters.write_merged JOINED FOLDER
 
-Owns the process: what hinders it is its last line of output, and its status is 1. Doesn't know
-where either came from; JOINED has both (`jupiterd.adapter_folder`).
+Owns the sum of both. Doesn't know where either came from; JOINED has both
+(`jupiterd.adapter_folder`).
 """
 
 import shutil
@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.adapter_folder import ADAPTER_CONFIG, ADAPTER_FILE, base_beside
-from jupiterd.errors import CorruptArtifactError, JupiterError
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.workers.program_status import status_of
 
 _OF_THE_ADAPTER = frozenset({ADAPTER_CONFIG, ADAPTER_FILE})
 
@@ -48,15 +49,5 @@ def _base_model(base: Path) -> Any:  # noqa: ANN401 - transformers'
         raise CorruptArtifactError(f"the base in {base.name} can't be read: {error}") from error
 
 
-def main(joined: Path, to: Path) -> int:
-    """Write the folder; return the process's status."""
-    try:
-        write_merged(joined, to)
-    except (JupiterError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    sys.exit(status_of(write_merged))

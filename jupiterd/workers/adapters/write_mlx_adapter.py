@@ -2,8 +2,7 @@
 
     python -m jupiterd.workers.adapters.write_mlx_adapter ADAPTER FOLDER
 
-Owns the process: what hinders it is its last line of output, and its status is 1. mlx-lm's factors
-lie the other way round, and its scale is the whole one.
+Owns that form: mlx-lm's factors lie the other way round, and its scale is the whole one.
 
     adapter_config.json     {"fine_tune_type": "lora", "num_layers": 30, "lora_parameters": {...}}
     adapters.safetensors    MODULE.lora_a [inputs, rank], MODULE.lora_b [rank, outputs]
@@ -17,8 +16,9 @@ from typing import Final
 import numpy as np
 
 from jupiterd.cycle.training.adapters.adapter import place_in_layer
-from jupiterd.errors import JupiterError, UsageError
+from jupiterd.errors import UsageError
 from jupiterd.workers.adapters.adapter_tensors import AdapterTensors
+from jupiterd.workers.program_status import status_of
 from jupiterd.workers.tensor_file import save_tensors
 
 _SAME_NAMES: Final = "model.layers."
@@ -56,15 +56,5 @@ def write_mlx_adapter(adapter: Path, to: Path) -> None:
     save_tensors(found, to / "adapters.safetensors")
 
 
-def main(adapter: Path, to: Path) -> int:
-    """Write the folder; return the process's status."""
-    try:
-        write_mlx_adapter(adapter, to)
-    except (JupiterError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    sys.exit(status_of(write_mlx_adapter))

@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import grpc.aio
 
@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 DELTA_S = 0.5
 BEATS_PER_HEARTBEAT = 2
 
+Message = TypeVar("Message")
 Context = grpc.aio.ServicerContext[Any, Any]
 Execute = Callable[[str, Mapping[str, object]], Awaitable[Mapping[str, object]]]
 """Carries out a command wherever the leader is; raises JupiterError."""
@@ -105,25 +106,17 @@ class ControlService(control_pb2_grpc.ControlServicer):
         self, request_iterator: AsyncIterator[script_pb2.ScriptRequest], context: Context
     ) -> AsyncIterator[script_pb2.ScriptEvent]:
         """Start ranks of a script on another machine and follow them; they outlive the call."""
-        try:
-            async with aclosing(self._relay.passed_on(request_iterator)) as events:
-                async for event in events:
-                    yield event
-        except JupiterError as error:
-            await abort(context, error)
-            raise
+        async with aclosing(_told(self._relay.passed_on(request_iterator), context)) as events:
+            async for event in events:
+                yield event
 
     async def AnswerBatches(
         self, request_iterator: AsyncIterator[serving_pb2.BatchAsked], context: Context
     ) -> AsyncIterator[serving_pb2.BatchPiece]:
         """Have another machine answer what tasks ask, for as long as the call is open."""
-        try:
-            async with aclosing(self._batches.passed_on(request_iterator)) as pieces:
-                async for piece in pieces:
-                    yield piece
-        except JupiterError as error:
-            await abort(context, error)
-            raise
+        async with aclosing(_told(self._batches.passed_on(request_iterator), context)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def _document(self, noun: str, context: Context) -> Document:
         try:
@@ -156,3 +149,14 @@ def _arguments(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise UsageError("a command's arguments must be an object")
     return cast("dict[str, Any]", found)
+
+
+async def _told(passed_on: AsyncGenerator[Message], context: Context) -> AsyncGenerator[Message]:
+    """Yield what another machine says; an error of ours ends the call with its code and hint."""
+    try:
+        async with aclosing(passed_on) as messages:
+            async for message in messages:
+                yield message
+    except JupiterError as error:
+        await abort(context, error)
+        raise

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from jupiterd.cluster.serving.several_answers import placed, summed_usage
+from jupiterd.cluster.serving.joined_answers import placed, summed_usage
 from jupiterd.cluster.serving.token_logprobs import of_completion
 
 DONE: Final = b"data: [DONE]\n\n"

@@ -2,7 +2,7 @@
 
 Owns that whatever was sent gives either a checked request or an error in OpenAI's form. Unknown
 fields are left out, as clients send many of their own, but for those that would change the answer
-(`other_fields`); a field that is null counts as not sent. Doesn't know HTTP, nor which models there
+(`unsupported_fields`); a field that is null counts as not sent. Doesn't know HTTP, nor which models there
 are.
 """
 
@@ -19,9 +19,9 @@ from jupiterd.cluster.serving.field_checks import (
     is_object,
     shown,
 )
-from jupiterd.cluster.serving.other_fields import check_other_fields
 from jupiterd.cluster.serving.prompt_checks import messages_of, prompts_of
 from jupiterd.cluster.serving.request_error import RequestError, refused
+from jupiterd.cluster.serving.unsupported_fields import check_unsupported_fields
 
 MAX_MODEL_CHARACTERS = 4096
 """A name, or the path of a folder."""
@@ -63,7 +63,7 @@ def checked_request(body: bytes, *, is_chat: bool) -> CheckedRequest:
 
 def _checked(model: str, said: Mapping[str, Any], *, is_chat: bool) -> CheckedRequest:
     wants_usage = _wants_usage(said.get("stream_options"), said.get("stream"))
-    check_other_fields(said, is_chat=is_chat)
+    check_unsupported_fields(said, is_chat=is_chat)
     prompts = _prompts(said, is_chat=is_chat)
     fields = {**_fields(said, is_chat=is_chat), **prompts[0]}
     _check_together(fields, is_chat=is_chat)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jupiterd.ctl.chat.answer_lines import forgotten_line, waiting_line
 from jupiterd.ctl.chat.answer_progress import AnswerProgress
-from jupiterd.ctl.chat.busy_patience import Patience
+from jupiterd.ctl.chat.busy_retry import Patience
 from jupiterd.ctl.chat.endpoint.answer_chunks import ModelFacts
 from jupiterd.ctl.chat.endpoint.served_api import ServedApi
 from jupiterd.ctl.chat.partner import Partner, Question, Reader, ask

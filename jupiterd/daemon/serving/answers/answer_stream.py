@@ -12,9 +12,9 @@ from typing import Final
 from aiohttp import web
 
 from jupiterd.cluster.serving.answer_events import EventStream
+from jupiterd.cluster.serving.joined_answers import summed_usage
 from jupiterd.cluster.serving.request_checks import CheckedRequest
 from jupiterd.cluster.serving.request_error import ErrorAnswer
-from jupiterd.cluster.serving.several_answers import summed_usage
 from jupiterd.daemon.serving.answering import Answer
 from jupiterd.daemon.serving.endpoint_access import HEADERS
 

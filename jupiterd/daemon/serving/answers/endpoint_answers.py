@@ -18,6 +18,7 @@ from aiohttp import web
 
 from jupiterd.cluster.serving.answer_events import whole_answer
 from jupiterd.cluster.serving.answer_request import AnswerRequest
+from jupiterd.cluster.serving.joined_answers import joined_answer, summed_usage
 from jupiterd.cluster.serving.request_checks import CheckedRequest, checked_request
 from jupiterd.cluster.serving.request_error import (
     RequestError,
@@ -25,7 +26,6 @@ from jupiterd.cluster.serving.request_error import (
     of_engine,
 )
 from jupiterd.cluster.serving.served_model import ServedModel
-from jupiterd.cluster.serving.several_answers import joined_answer, summed_usage
 from jupiterd.daemon.runtime.clock import wall_s
 from jupiterd.daemon.serving.answering import Answer, AnswersRequests
 from jupiterd.daemon.serving.answers.answer_stream import CLIENT_GONE, AnswerStream, Progress, now_s

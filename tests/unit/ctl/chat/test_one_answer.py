@@ -264,7 +264,7 @@ def test_a_model_that_is_being_loaded_is_asked_again_and_that_is_said_once(ctl, 
 
 
 def test_nobody_waits_for_longer_than_was_said(ctl, server, monkeypatch):
-    monkeypatch.setattr("jupiterd.ctl.chat.busy_patience.PATIENCE_S", 0.5)
+    monkeypatch.setattr("jupiterd.ctl.chat.busy_retry.PATIENCE_S", 0.5)
     server.models["promoted"] = Served(lambda _: Refusal(503, BUSY, "1"))
     ran = ctl("model", "chat", "promoted", "x y")
     assert ran.exit_code == 5

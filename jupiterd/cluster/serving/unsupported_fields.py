@@ -62,7 +62,7 @@ _OF_COMPLETIONS_ALONE: Final[Mapping[str, tuple[object, ...]]] = {
 }
 
 
-def check_other_fields(said: Mapping[str, Any], *, is_chat: bool) -> None:
+def check_unsupported_fields(said: Mapping[str, Any], *, is_chat: bool) -> None:
     """Raise RequestError for a field that would change the answer, and is heeded by nobody."""
     table = {**_USUAL, **(_OF_COMPLETIONS_ALONE if is_chat else _OF_CHAT_ALONE)}
     for name, usual in table.items():

@@ -2,8 +2,8 @@
 
 Owns that whatever was sent gives either a checked request or an error in OpenAI's form. Unknown
 fields are left out, as clients send many of their own, but for those that would change the answer
-(`unsupported_fields`); a field that is null counts as not sent. Doesn't know HTTP, nor which models there
-are.
+(`unsupported_fields`); a field that is null counts as not sent. Doesn't know HTTP, nor which models
+there are.
 """
 
 import json

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from jupiterd.client.channel import ControlChannel
-from jupiterd.errors import JupiterError, MalformedError, PeerUnreachableError
+from jupiterd.errors import JupiterError, MalformedError, PeerUnreachableError, from_wire
 from jupiterd.rpc.serving_pb2 import Batch, BatchAsked, BatchOrder, BatchPiece
 
 SILENT_S: Final = 8.0
@@ -57,8 +57,10 @@ class RemoteAnswers:
         while True:
             async with asyncio.timeout(SILENT_S):
                 piece = await anext(pieces, None)
-            if piece is None or piece.HasField("over"):
+            if piece is None or (piece.HasField("over") and not piece.over.code):
                 raise PeerUnreachableError("it ended the call")
+            if piece.HasField("over"):
+                raise from_wire(piece.over.code, piece.over.reason, piece.over.hint)
             if piece.HasField("answers"):
                 await self._heard.put(piece.answers)
 

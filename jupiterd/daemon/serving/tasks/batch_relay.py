@@ -6,12 +6,13 @@ Doesn't know which member is asked: that is jupiterctl's.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 import grpc.aio
 
 from jupiterd.daemon.links.peers import Peers
-from jupiterd.daemon.serving.answer_wire import error_of
-from jupiterd.errors import MalformedError, PeerUnreachableError
+from jupiterd.daemon.serving.answer_wire import error_of, over_piece
+from jupiterd.errors import JupiterError, MalformedError, PeerUnreachableError
 from jupiterd.ids import NodeId
 from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc.serving_pb2 import BatchAsked, BatchPiece
@@ -24,7 +25,20 @@ class BatchRelay:
         self._peers = peers
 
     async def passed_on(self, asked: AsyncIterator[BatchAsked]) -> AsyncGenerator[BatchPiece]:
-        """Yield what the member says that the first message names.
+        """Yield what the member says that the first message names, and last why it is over.
+
+        That is a piece like any other: an error that ends the call is lost where the caller is just
+        writing, for gRPC tells it of its own failure to write then.
+        """
+        try:
+            async with aclosing(self._said(asked)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except JupiterError as error:
+            yield BatchPiece(over=over_piece(error).over)
+
+    async def _said(self, asked: AsyncIterator[BatchAsked]) -> AsyncGenerator[BatchPiece]:
+        """Yield what the member says.
 
         Raises:
             JupiterError: it can't be reached, or what it ends with.

@@ -188,7 +188,7 @@ async def test_what_it_prints_is_in_its_own_log_and_its_failure_is_told(tmp_path
         async with begun(spares, tmp_path, "nothing") as worker:
             last = [frame async for frame in worker.frames()][-1]
         assert isinstance(last, TaskFailed)
-        assert "KeyError: 'nothing'" in (tmp_path / "worker.log").read_text()
+        assert "knows no task nothing" in (tmp_path / "worker.log").read_text()
 
 
 @pytest.mark.usefixtures("light")

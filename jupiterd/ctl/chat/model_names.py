@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from jupiterd.errors import NotFoundError
+from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.path_text import path_of, path_text
 
 PROMOTED = "promoted"
@@ -29,7 +29,7 @@ def model_called(text: str) -> str:
     Raises:
         NotFoundError: it is a path, and there is no such folder.
     """
-    is_path = text.startswith(("/", "./", "../", "~")) or text in {".", ".."}
+    is_path = _is_path(text)
     folder = path_of(text) if is_path else Path(text)
     if not is_path and not _is_so((folder / CONFIG).is_file):
         return path_text(text)
@@ -38,6 +38,20 @@ def model_called(text: str) -> str:
             f"there is no folder {path_text(folder)}", "jupiterctl model list shows every model"
         )
     return path_text(folder.resolve())
+
+
+def stored_model_called(text: str, command: str) -> str:
+    """Return the name of a model of the cluster, for a command that takes no folder.
+
+    Raises:
+        UsageError: it is a path.
+    """
+    if _is_path(text):
+        raise UsageError(
+            f"{command} takes a model of the cluster, and {path_text(path_of(text))} is a folder",
+            "jupiterctl model list shows every model; model chat, eval and serve take folders, too",
+        )
+    return path_text(text)
 
 
 def called_beside(text: str, model: str) -> str:
@@ -51,6 +65,10 @@ def called_beside(text: str, model: str) -> str:
     """
     has_own_base = model not in {PROMOTED, BASE} and not Path(model).is_absolute()
     return f"{model}/{BASE}" if text == BASE and has_own_base else model_called(text)
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith(("/", "./", "../", "~")) or text in {".", ".."}
 
 
 def _is_so(look: Callable[[], bool]) -> bool:

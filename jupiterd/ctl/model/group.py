@@ -11,6 +11,7 @@ from jupiterd.ctl.chat.command import chat
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.model.model_eval import eval_model
+from jupiterd.ctl.options.values import SERVED_MODEL
 from jupiterd.ctl.output.console import Console
 from jupiterd.ctl.serve.command import serve
 from jupiterd.document_schema import SCHEMA
@@ -53,28 +54,32 @@ def list_models(invocation: Invocation) -> None:
 
 
 @command.command()
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=SERVED_MODEL)
 @click.pass_obj
 def show(invocation: Invocation, model: str) -> None:
     """Show a model: its verdict, how it was trained and on what, and what it writes.
 
-    MODEL is DOMAIN/ROUND or RUN/ROUND, a training run's name, or the beginning of an id; a domain
-    alone means its newest model.
+    MODEL is DOMAIN/ROUND or RUN/ROUND, a training run's name, promoted, base (what its cycle began
+    with; MODEL/base, what that one's training began with), or the beginning of an id; a domain
+    alone means its newest model. All commands know these names.
 
     \b
     Examples:
+      jupiterctl model show promoted
       jupiterctl model show python/2
       jupiterctl model show 3f2a91bc -o json | jq .model.completions
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask_over_grpc
+    from jupiterd.ctl.chat.model_names import stored_model_called
     from jupiterd.ctl.output.model_lines import model_lines
 
-    document = ask_over_grpc(invocation.state_dir, f"model/{model}", READING_S)
+    name = stored_model_called(model, "model show")
+    document = ask_over_grpc(invocation.state_dir, f"model/{name}", READING_S)
     Console.of(invocation).show(document, lambda: model_lines(document["model"]))
 
 
 @command.command()
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=SERVED_MODEL)
 @click.option(
     "--to",
     metavar="FOLDER",
@@ -114,6 +119,7 @@ def export(
 ) -> None:
     """Write a model into a folder of its own, with a model card.
 
+    MODEL is named as model show has it: promoted, base, DOMAIN/ROUND, a training run's name, ...
     The card says what it was trained on, under which licences, how, and what the gate said of it.
     Any node can do it: it fetches what it lacks first. hf and mlx are the same files, for both
     libraries read them; gguf is one file, and models that aren't known here need llama.cpp's
@@ -123,21 +129,23 @@ def export(
 
     \b
     Examples:
-      jupiterctl model export python/2 --to ./python-1m
+      jupiterctl model export promoted --to ./python-1m
       jupiterctl model export 3f2a91bc --format mlx --to ./for-my-mac
       jupiterctl model export python/2 --lm-eval --to ./python-1m
       jupiterctl model export python --format gguf --to ./gguf
       jupiterctl model export my-tuned --merge --to ./whole
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask_over_grpc
+    from jupiterd.ctl.chat.model_names import stored_model_called
     from jupiterd.ctl.model.gguf import named_converter
     from jupiterd.ctl.model.model_export import write_model
 
     if lm_eval and form == "gguf":
         raise UsageError("--lm-eval goes with --format hf or mlx", "jupiterctl model export --help")
+    name = stored_model_called(model, "model export")
     program = named_converter(how["converter"])
-    add = _tasks_of(invocation, model) if lm_eval else None
-    document = ask_over_grpc(invocation.state_dir, f"model_export/{model}", FETCHING_S)["model"]
+    add = _tasks_of(invocation, name) if lm_eval else None
+    document = ask_over_grpc(invocation.state_dir, f"model_export/{name}", FETCHING_S)["model"]
     written = write_model(document, form, to, program, add, merges=how["merge"])
     Console.of(invocation).show(
         {"schema": SCHEMA, "model": document["id"], "format": form, **written.to_plain()},
@@ -162,11 +170,12 @@ def promote(invocation: Invocation, model: str) -> None:
       jupiterctl model promote python/2
       jupiterctl model promote 3f2a91bc --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.chat.model_names import stored_model_called
     from jupiterd.ctl.orders import order
     from jupiterd.ctl.output.next_round import promoted_lines
     from jupiterd.protocol.commands.cycle_commands import PromoteModel
 
-    console = Console.of(invocation)
+    console, model = Console.of(invocation), stored_model_called(model, "model promote")
     console.confirm(f"promote {model}, whatever the gate said?", invocation)
     promote = PromoteModel(model=model, replaces=invocation.is_confirmed)
     try:

@@ -12,6 +12,7 @@ import click
 
 from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.options.values import SERVED_MODEL
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import JupiterError, UsageError
@@ -29,7 +30,7 @@ Shown = tuple[dict[str, Any], Callable[[Mapping[str, Any]], list[str]]]
 
 
 @click.command("eval", cls=GlobalOptionsCommand)
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=SERVED_MODEL)
 @click.option(
     "--tasks",
     metavar="own|FILE|NAMES|FOLDER",

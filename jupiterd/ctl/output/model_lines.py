@@ -158,4 +158,5 @@ _KINDS = {
     "candidate": "what a round of a cycle has trained",
     "run": "the model of a training run",
     "generator": "a generator that others made",
+    "base": "a model of others, with which a training began",
 }

@@ -9,10 +9,11 @@ import click
 
 from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.ctl.options.values import SERVED_MODEL
 
 
 @click.command("serve", cls=GlobalOptionsCommand)
-@click.argument("models", metavar="[MODEL]...", nargs=-1)
+@click.argument("models", metavar="[MODEL]...", nargs=-1, type=SERVED_MODEL)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

@@ -8,6 +8,8 @@ know files.
 | candidate | the model that a round of a cycle has trained | DOMAIN/ROUND |
 | run | the last model of a training run that is over, or was stopped | the run's name |
 | generator | what others made and a cycle generates with | its name |
+| base | what others made and a cycle or a training run began with: listed nowhere, for it is \
+what NAME/base means | what that was called where it began |
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +28,7 @@ from jupiterd.document_schema import finite
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, CycleId
 
-CANDIDATE, RUN, GENERATOR = "candidate", "run", "generator"
+CANDIDATE, RUN, GENERATOR, BASE = "candidate", "run", "generator", "base"
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class KnownModel:
     def name(self) -> str:
         """What people call it, unless several of their cycles are of one domain."""
         return f"{self.label}/{self.round}" if self.kind == CANDIDATE else self.label
+
+    @property
+    def is_of_others(self) -> bool:
+        """Say whether others made it: nothing is known of its text and its training."""
+        return self.kind in {GENERATOR, BASE}
 
     def to_plain(self) -> dict[str, Any]:
         """Return its row for people and scripts."""
@@ -184,13 +191,29 @@ def _trained(run: CycleState) -> Iterator[KnownModel]:
 
 def _named_generator(cycle: CycleState, said: Mapping[str, Any]) -> Iterator[KnownModel]:
     """Yield a generator that others made, where it is a folder: a server's model isn't here."""
-    if not said.get("artifact"):
-        return
-    yield KnownModel(
-        artifact=ArtifactId(str(said["artifact"])),
-        kind=GENERATOR,
-        run=_id(cycle),
-        label=str(said.get("name") or "generator"),
+    if said.get("artifact"):
+        label = str(said.get("name") or GENERATOR)
+        yield _of_others(GENERATOR, cycle, label, ArtifactId(str(said["artifact"])))
+
+
+def brought_model(run: CycleState, artifact: ArtifactId) -> KnownModel:
+    """Return the model that a cycle or training run began with, as it was called there."""
+    return _of_others(BASE, run, brought_name(run) or BASE, artifact)
+
+
+def brought_name(run: CycleState) -> str:
+    """Return what people called the model that a cycle or training run began with."""
+    if run.started is not None:
+        return run.started.size
+    return "" if run.training is None else run.training.model
+
+
+def _of_others(kind: str, run: CycleState, label: str, artifact: ArtifactId) -> KnownModel:
+    return KnownModel(
+        artifact=artifact,
+        kind=kind,
+        run=_id(run),
+        label=label,
         round=0,
         step=None,
         tokens=None,

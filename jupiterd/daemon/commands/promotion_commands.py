@@ -17,9 +17,10 @@ from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.catalog.generator_state import domain_of, has_templates
-from jupiterd.daemon.catalog.model_catalog import CANDIDATE, model_meant, models_of
+from jupiterd.daemon.catalog.model_catalog import CANDIDATE
 from jupiterd.daemon.catalog.round_history import active_generators_of, promoted_models_of
 from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.serving.named_models import named_model
 from jupiterd.errors import ConflictError, NotFoundError, StudentOnTrialError, UsageError
 from jupiterd.ids import ArtifactId, CycleId, short
 from jupiterd.protocol.commands.cycle_commands import PromoteModel, RollBackStudent
@@ -69,7 +70,7 @@ async def promote(term: Term, command: PromoteModel) -> dict[str, Any]:
         StudentOnTrialError: another's trial would end, and `replaces` doesn't say so.
         UsageError: it is no model that a round has trained, or of a round that isn't over.
     """
-    model = model_meant(models_of(term.state), command.model)
+    model = named_model(term.state, command.model)
     cycle = term.state.cycles[model.run]
     if model.kind != CANDIDATE or model.round > cycle.rounds_committed:
         raise UsageError(

@@ -1,7 +1,7 @@
-"""Which model a client means by a name, and which names there are.
+"""Which model people and clients mean by a name, and which names there are.
 
-Owns `promoted` and `base`, beside the names of the catalogue. Pure: it is handed the state. Doesn't
-know which node has a model, or who asks.
+Owns `promoted` and `base`, beside the names of the catalogue: commands, documents and endpoints all
+ask here. Pure: it is handed the state. Doesn't know which node has a model, or who asks.
 
 | name | model |
 |---|---|
@@ -12,7 +12,7 @@ newest cycle or training run began that was given any |
 | others | see `model_catalog` |
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from jupiterd.cluster.ledger.cycle_state import CycleState
@@ -25,6 +25,7 @@ from jupiterd.daemon.catalog.model_catalog import (
     GENERATOR,
     RUN,
     KnownModel,
+    brought_model,
     model_meant,
     models_of,
     promoted_model,
@@ -39,45 +40,52 @@ _OF = f"/{BASE}"
 
 
 def served_model(state: State, name: str) -> ServedModel:
-    """Return the model of that name.
+    """Return the model of that name, as engines know it.
 
     Raises:
         ModelNotServedError: there is none, or not yet.
         UsageError: several ids begin so.
     """
+    try:
+        return ServedModel(name, named_model(state, name).artifact)
+    except NotFoundError as error:
+        raise ModelNotServedError(error.message, error.hint) from error
+
+
+def named_model(state: State, name: str) -> KnownModel:
+    """Return the model of that name.
+
+    Raises:
+        NotFoundError: there is none, or not yet.
+        UsageError: several ids begin so.
+    """
     models = models_of(state)
-    if name == PROMOTED:
-        return ServedModel(name, _promoted(models).artifact)
     if name == BASE:
-        return ServedModel(name, _base(state, models))
+        return _base(state, models)
     if name.endswith(_OF):
-        return ServedModel(name, _base_of(state, _called(models, name.removesuffix(_OF))))
-    return ServedModel(name, _called(models, name).artifact)
+        return _base_of(state, models, _called(models, name.removesuffix(_OF)))
+    return _called(models, name)
 
 
 def served_names(state: State) -> list[str]:
     """Return every name that has a model now, `promoted` and `base` first."""
     models = models_of(state)
     found = [PROMOTED] if promoted_model(models) is not None else []
-    found += [BASE] if _base_id(state, models) else []
+    run = _run_of_base(state, models)
+    found += [BASE] if run is not None and _begun_with(run) else []
     return list(dict.fromkeys([*found, *(each.name for each in models)]))
 
 
 def _called(models: Sequence[KnownModel], name: str) -> KnownModel:
-    if name == PROMOTED:
-        return _promoted(models)
-    try:
-        return model_meant(models, name)
-    except NotFoundError as error:
-        raise ModelNotServedError(error.message) from error
+    return _promoted(models) if name == PROMOTED else model_meant(models, name)
 
 
 def _promoted(models: Sequence[KnownModel]) -> KnownModel:
     if (found := promoted_model(models)) is not None:
         return found
     if models:
-        raise ModelNotServedError("no model is promoted yet", _what_works(models))
-    raise ModelNotServedError(
+        raise NotFoundError("no model is promoted yet", _what_works(models))
+    raise NotFoundError(
         "there is no model yet",
         "train one first: jupiterctl cycle start --domain NAME; or talk to a model's folder: "
         "jupiterctl model chat FOLDER",
@@ -93,35 +101,61 @@ def _what_works(models: Sequence[KnownModel]) -> str:
     return f"{named}; jupiterctl model list shows all, jupiterctl model promote MODEL promotes one"
 
 
-def _base(state: State, models: Sequence[KnownModel]) -> ArtifactId:
-    if found := _base_id(state, models):
-        return ArtifactId(found)
-    raise ModelNotServedError(
+def _base(state: State, models: Sequence[KnownModel]) -> KnownModel:
+    run = _run_of_base(state, models)
+    if run is not None and _begun_with(run):
+        return _brought(models, run)
+    if (promoted := promoted_model(models)) is not None:
+        raise NotFoundError(*_no_base(state, models, promoted))
+    raise NotFoundError(
         "nothing that was trained here has begun with weights that were brought",
         "jupiterctl train start --model FOLDER begins with some, and cycle start --init FOLDER",
     )
 
 
-def _base_of(state: State, model: KnownModel) -> ArtifactId:
+def _base_of(state: State, models: Sequence[KnownModel], model: KnownModel) -> KnownModel:
     run = state.cycles.get(model.run)
-    if found := "" if run is None else _begun_with(run):
-        return ArtifactId(found)
-    raise ModelNotServedError(
-        f"{model.name} has no base: its training began with random weights",
-        "name another model to stand beside it: jupiterctl model list shows all",
+    if run is not None and _begun_with(run):
+        return _brought(models, run)
+    raise NotFoundError(*_no_base(state, models, model))
+
+
+def _no_base(state: State, models: Sequence[KnownModel], model: KnownModel) -> tuple[str, str]:
+    """Return why a model has no base, and what can stand beside it instead."""
+    others = [f"{each.name}/{BASE}" for each in _with_base(state, models)]
+    others += [each.name for each in models if each.artifact != model.artifact]
+    hint = f"name another model, such as {others[0]}: " if others else ""
+    promoted = ", which is promoted," if model.is_promoted else ""
+    return (
+        f"{model.name}{promoted} has no base: its training began with random weights",
+        f"{hint}jupiterctl model list shows all",
     )
 
 
-def _base_id(state: State, models: Sequence[KnownModel]) -> str:
-    promoted = promoted_model(models)
-    if promoted is not None:
-        run = state.cycles.get(promoted.run)
-        return "" if run is None else _begun_with(run)
+def _with_base(state: State, models: Sequence[KnownModel]) -> Iterator[KnownModel]:
+    """Yield the models whose training began with weights that were brought."""
+    for each in models:
+        run = state.cycles.get(each.run)
+        if run is not None and _begun_with(run):
+            yield each
+
+
+def _run_of_base(state: State, models: Sequence[KnownModel]) -> CycleState | None:
+    """Return the cycle or run whose beginning `base` means; it may have begun at random."""
+    if (promoted := promoted_model(models)) is not None:
+        return state.cycles.get(promoted.run)
     newest_first = sorted(state.cycles.values(), key=attrgetter("start_order"), reverse=True)
-    return next(filter(None, (_begun_with(run) for run in newest_first if is_whole(run))), "")
+    return next((run for run in newest_first if is_whole(run) and _begun_with(run)), None)
 
 
-def _begun_with(run: CycleState) -> str:
+def _brought(models: Sequence[KnownModel], run: CycleState) -> KnownModel:
+    """Return what a run began with, which may be a model that was trained here."""
+    artifact = _begun_with(run)
+    known = (each for each in models if each.artifact == artifact)
+    return next(known, None) or brought_model(run, artifact)
+
+
+def _begun_with(run: CycleState) -> ArtifactId:
     """Return the model that a cycle or training run was given; empty where there was none."""
     requested = run.started or run.training
-    return "" if requested is None else base_of(requested.settings)
+    return ArtifactId("" if requested is None else base_of(requested.settings))

@@ -25,12 +25,12 @@ from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.model_exports import ModelExports
 from jupiterd.daemon.catalog.model_catalog import (
     CANDIDATE,
-    GENERATOR,
     KnownModel,
-    model_meant,
+    brought_name,
     models_of,
 )
 from jupiterd.daemon.catalog.training_log import training_log
+from jupiterd.daemon.serving.named_models import named_model
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import CorruptArtifactError, JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, CycleId
@@ -57,7 +57,7 @@ async def model_document(
         NotFoundError: there is no such model.
         UsageError: several ids begin so.
     """
-    model = model_meant(models_of(state), wanted)
+    model = named_model(state, wanted)
     row = _row(state, artifact_cache, exports, model)
     return {"schema": SCHEMA, "model": row | await details(state, artifact_cache, model)}
 
@@ -71,7 +71,7 @@ async def model_export_document(
         NotFoundError: there is no such model, or nobody in reach has it.
         DiskFullError: there is no room for it here.
     """
-    model = model_meant(models_of(state), wanted)
+    model = named_model(state, wanted)
     try:
         folder = await artifact_cache.ensure_model(model.artifact)
     except NotFoundError as error:
@@ -88,16 +88,16 @@ async def details(state: State, artifact_cache: ArtifactCache, model: KnownModel
     run = state.cycles[model.run]
     islands = counting_islands(state.cycles, model.run)
     said = _domain_of(state, run)
-    log = [] if model.kind == GENERATOR else training_log(run, islands)
+    log = [] if model.is_of_others else training_log(run, islands)
     return {
         "domain": run.label,
         "title": said["title"],
         "language": said["language"],
         "sources": said["sources"],
         "started_at": "" if run.begun is None else run.begun.started_at,
-        "began_with": None if model.kind == GENERATOR else _began_with(run),
+        "began_with": None if model.is_of_others else _began_with(run),
         "data": None
-        if model.kind == GENERATOR
+        if model.is_of_others
         else await data_of(state, artifact_cache, run, model.round),
         "log": [row for row in log if row["round"] <= model.round],
         "verdict_document": await verdict_of(artifact_cache, run, model),
@@ -129,13 +129,10 @@ async def completions_of(
 
 def _began_with(run: CycleState) -> dict[str, str] | None:
     """Return the model whose weights training began with; None where they were drawn."""
-    for requested, name in (
-        (run.started, "" if run.started is None else run.started.size),
-        (run.training, "" if run.training is None else run.training.model),
-    ):
-        if requested is not None and requested.settings.get("start_from"):
-            return {"name": name, "id": str(requested.settings["start_from"])}
-    return None
+    requested = run.started or run.training
+    if requested is None or not requested.settings.get("start_from"):
+        return None
+    return {"name": brought_name(run), "id": str(requested.settings["start_from"])}
 
 
 def _row(

@@ -7,11 +7,10 @@ from typing import Any
 
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
-from jupiterd.daemon.catalog.model_catalog import models_of
-from jupiterd.daemon.serving.named_models import served_model
+from jupiterd.daemon.catalog.model_catalog import BASE
+from jupiterd.daemon.serving.named_models import named_model
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError
-from jupiterd.ids import ArtifactId
 
 
 async def model_files_document(
@@ -20,17 +19,17 @@ async def model_files_document(
     """Return which model is meant and where its files lie, fetched where they aren't here.
 
     Raises:
-        ModelNotServedError: there is no such model, or not yet.
-        NotFoundError: nobody in reach has it.
+        NotFoundError: there is no such model, or not yet, or nobody in reach has it.
+        UsageError: several ids begin so.
         DiskFullError: there is no room for it here.
     """
-    artifact = served_model(state, wanted).artifact or ArtifactId("")
-    names = [each.name for each in models_of(state) if each.artifact == artifact]
+    meant = named_model(state, wanted)
     try:
-        folder = await artifact_cache.ensure_model(artifact)
+        folder = await artifact_cache.ensure_model(meant.artifact)
     except NotFoundError as error:
         raise NotFoundError(
             f"nobody in reach has the model {wanted}", "start the nodes that have it"
         ) from error
-    model = {"id": artifact, "name": names[0] if names else wanted, "files_at": str(folder)}
+    name = wanted if meant.kind == BASE else meant.name
+    model = {"id": meant.artifact, "name": name, "files_at": str(folder)}
     return {"schema": SCHEMA, "model": model}

@@ -11,7 +11,8 @@ from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.runs.run_phases import HELD_OUT
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
-from jupiterd.daemon.catalog.model_catalog import CANDIDATE, model_meant, models_of
+from jupiterd.daemon.catalog.model_catalog import CANDIDATE
+from jupiterd.daemon.serving.named_models import named_model
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
@@ -26,7 +27,7 @@ async def held_out_document(
         NotFoundError: there is no such model, nobody has judged it, or nobody in reach has these.
         UsageError: several ids begin so.
     """
-    model = model_meant(models_of(state), wanted)
+    model = named_model(state, wanted)
     run = state.cycles[model.run]
     said = run.verdicts.get(model.round) if model.kind == CANDIDATE else None
     if said is None:

@@ -11,7 +11,8 @@ from jupiterd.cycle.questions.question_file import QUESTIONS_FILE
 from jupiterd.cycle.runs.recorded_settings import questions_of
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.catalog.cycle_lookup import Begun, newest_first
-from jupiterd.daemon.catalog.model_catalog import model_meant, models_of
+from jupiterd.daemon.catalog.model_catalog import models_of
+from jupiterd.daemon.serving.named_models import named_model
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
@@ -59,5 +60,5 @@ def _cycle_of(state: State, wanted: str) -> Begun | None:
     models = models_of(state)
     if is_artifact_id(wanted) and all(each.artifact != wanted for each in models):
         return None  # such as what a training run began with
-    model = model_meant(models, wanted)
+    model = named_model(state, wanted)
     return next((each for each in cycles if each[1].cycle == model.run), None)

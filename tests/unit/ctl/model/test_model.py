@@ -87,6 +87,17 @@ def test_what_is_not_known_of_a_model_is_left_out(daemon, ctl):
     assert ran.out.splitlines()[0].endswith("a generator that others made")
 
 
+@pytest.mark.parametrize(
+    "command", [("show",), ("export", "--to", "./out"), ("promote", "--yes")], ids=lambda c: c[0]
+)
+def test_a_folder_is_no_model_of_the_cluster_and_that_is_said_before_anybody_is_asked(ctl, command):
+    name, *more = command
+    ran = ctl("model", name, "./my-model", *more)
+    assert (ran.exit_code, ran.out) == (2, "")
+    assert f"model {name} takes a model of the cluster, and my-model is a folder" in ran.err
+    assert "jupiterctl model list" in ran.err
+
+
 def test_an_export_loads_in_transformers_and_mlx_lm(daemon, ctl, stored, tmp_path):
     """A Llama, whose rope base transformers 5 writes where mlx-lm doesn't look."""
     import torch

@@ -79,6 +79,13 @@ async def test_a_model_that_the_gate_held_back_can_be_promoted_and_rolled_back(
         assert writers(one) == [(done["student"], 0.1)]
 
 
+async def test_the_promoted_model_is_promoted_by_that_name_as_by_its_own(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(3), *ONE_ROUND))
+        with pytest.raises(ConflictError, match="python/1 generates already"):
+            await promote(one._begin_term(1).term, PromoteModel.read({"model": "promoted"}))
+
+
 @pytest.mark.parametrize(
     ("facts", "model", "kind", "why"),
     [

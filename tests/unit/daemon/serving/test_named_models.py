@@ -6,7 +6,7 @@ import pytest
 
 from jupiterd.cluster.facts.facts import Fact
 from jupiterd.cluster.ledger.state import State
-from jupiterd.daemon.serving.named_models import served_model, served_names
+from jupiterd.daemon.serving.named_models import named_model, served_model, served_names
 from jupiterd.daemon.serving.promotion_follower import promoted_in
 from jupiterd.errors import ModelNotServedError
 from tests.support.cluster.building import NODES
@@ -64,6 +64,29 @@ def test_base_is_what_the_cycle_of_the_promoted_model_began_with():
     state = state_of(begun, *PROMOTED[1:])
     assert served_model(state, "base").artifact == OTHERS
     assert served_names(state) == ["promoted", "base", "python/2", "python/1"]
+
+
+def test_a_promoted_model_from_random_weights_has_no_base_and_others_are_named():
+    run = replace(trained_run(), settings=TUNING)
+    state = state_of(*PROMOTED, run, made(LAST, run=RUN))
+    line = "python/1, which is promoted, has no base: its training began with random weights"
+    for name in ("base", "promoted/base"):
+        with pytest.raises(ModelNotServedError) as caught:
+            served_model(state, name)
+        assert (caught.value.message, "such as letters/base:" in caught.value.hint) == (line, True)
+    assert served_model(state, "letters/base").artifact == OTHERS
+
+
+def test_where_no_training_began_with_a_model_another_round_is_named():
+    with pytest.raises(ModelNotServedError, match="python/2 has no base") as caught:
+        served_model(state_of(*TWO_ROUNDS), "python/2/base")
+    assert "such as python/1:" in caught.value.hint
+
+
+def test_weights_that_were_trained_here_are_called_as_there():
+    tuned = replace(trained_run(day=3), settings={"start_from": FIRST, "recipe": "tuning"})
+    state = state_of(*TWO_ROUNDS, tuned, made(LAST, run=RUN))
+    assert named_model(state, "letters/base").name == "python/1"
 
 
 def test_without_weights_that_were_brought_there_is_no_base():

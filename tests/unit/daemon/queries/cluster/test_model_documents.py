@@ -18,11 +18,11 @@ from jupiterd.cycle.gate.record import VERDICT_FILE
 from jupiterd.cycle.generation.completions import Completion
 from jupiterd.cycle.phases.view import item_id
 from jupiterd.daemon.app.node import Node
-from jupiterd.errors import ModelNotServedError, NotFoundError
+from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
 from jupiterd.workers.evaluate.score_file import write_completions
-from tests.support.cluster.building import CYCLE, started
+from tests.support.cluster.building import CYCLE, checkpoint, started, training
 from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import found, serving
 
@@ -110,11 +110,41 @@ async def test_the_files_of_a_model_are_found_by_every_name_that_one_may_chat_wi
         files = {"id": model, "name": "python/1", "files_at": str(store.path(model))}
         for name in ("promoted", "python/1", model[:8]):
             assert (await shown(one, f"model_files/{name}"))["model"] == files
-        with pytest.raises(ModelNotServedError, match="begun with weights"):
+        with pytest.raises(NotFoundError, match="python/1, which is promoted, has no base"):
             await shown(one, "model_files/base")
         store.remove(model)
         with pytest.raises(NotFoundError, match="nobody in reach has the model promoted"):
             await shown(one, "model_files/promoted")
+
+
+@pytest.mark.parametrize("noun", ["model", "model_export", "held_out", "questions"])
+async def test_every_document_of_a_model_knows_the_same_names(tmp_path: Path, noun: str) -> None:
+    async with serving(tmp_path, "one") as one:
+        model = await judged(one, tmp_path / "made")
+        told = [await shown(one, f"{noun}/{name}") for name in ("promoted", "python/1", model[:8])]
+        assert told[0] == told[1] == told[2]
+        with pytest.raises(NotFoundError, match="python/1, which is promoted, has no base"):
+            await shown(one, f"{noun}/python/1/base")
+        with pytest.raises(NotFoundError, match="there is no model nobody"):
+            await shown(one, f"{noun}/nobody")
+
+
+async def test_what_a_training_began_with_is_shown_and_exported_as_a_model_of_others(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        (tmp_path / "brought").mkdir()
+        (tmp_path / "brought" / "config.json").write_text("{}")
+        base = one.artifact_cache.store.ingest(tmp_path / "brought")
+        tuned = {"start_from": base, "recipe": "tuning"}
+        run = replace(training(), model="SmolLM2", settings=tuned)
+        await found(one, facts=(run, checkpoint("k" * 64, is_final=True)))
+        for name in ("base", "letters/base"):
+            told = (await shown(one, f"model/{name}"))["model"]
+            assert (told["id"], told["name"], told["kind"]) == (base, "SmolLM2", "base")
+            assert (told["data"], told["log"], told["verdict"]) == (None, [], None)
+        exported = (await shown(one, "model_export/base"))["model"]
+    assert base in exported["files_at"]
 
 
 async def test_a_report_names_rounds_folders_and_who_trained(tmp_path: Path) -> None:

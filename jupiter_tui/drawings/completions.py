@@ -46,7 +46,7 @@ def _sample(sample: Mapping[str, Any], width: int) -> Sequence[Line]:
     prompt, text = (_one_line(sample.get(name)) for name in ("prompt", "text"))
     room = max(MOST_LINES * width - len(prompt) - len(ELLIPSIS), 0)
     cut = text if len(text) <= room else text[:room] + ELLIPSIS
-    looping = (Cell("  [goes round in circles]", Tone.WARN),) if sample.get("is_looping") else ()
+    looping = (Cell("  [repeats itself]", Tone.WARN),) if sample.get("is_looping") else ()
     return ((Cell("> ", Tone.FAINT), Cell(prompt, Tone.NOTE), Cell(cut), *looping),)
 
 

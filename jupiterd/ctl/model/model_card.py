@@ -371,7 +371,7 @@ def _completions(model: Document) -> Iterator[str]:
         text = f"{each['prompt']}▶{each['text']}"
         fence = "`" * max(3, 1 + max(map(len, _LONGEST_TICKS.findall(text)), default=0))
         yield ""
-        yield f"{number}.{' (it repeats itself)' if each['is_looping'] else ''}"
+        yield f"{number}.{' (repeats itself)' if each['is_looping'] else ''}"
         yield ""
         yield f"{fence}text"
         yield from (printable(line) for line in text.splitlines())

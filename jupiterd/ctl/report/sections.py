@@ -12,8 +12,8 @@ from jupiterd.ctl.report.chart import Interval, Series, interval_chart, line_cha
 from jupiterd.ctl.report.html import Html, element, folded, joined, section, table
 from jupiterd.ctl.report.samples import Chosen, ShownSample
 from jupiterd.cycle.gate.shown_reason import shown_reason
-from jupiterd.cycle.rounds.answer_lines import answering_models
 from jupiterd.cycle.rounds.explanation import explain
+from jupiterd.cycle.rounds.shown_answers import answering_models, looping_line, shown_answer
 from jupiterd.formats import counted, duration
 from jupiterd.ids import short
 
@@ -185,6 +185,8 @@ def _answered(each: Document, *, is_newest: bool) -> Iterator[Html]:
     rows: Sequence[Document] = found["rows"]
     if not rows:
         return
+    if looping := looping_line(found):
+        yield element("p", f"{title}: {looping}", class_="soft")
     if not is_newest:
         yield folded(title, _answer_table(found, rows))
         return
@@ -204,8 +206,9 @@ def _answer_table(found: Document, rows: Sequence[Document]) -> Html:
 
 
 def _answer(text: str | None) -> Html:
-    missing = text is None or not text.strip()
-    return element("span", "no answer", class_="soft") if missing else element("pre", text)
+    shown = shown_answer(text)
+    words = [element("pre", shown.text)] if shown.text else []
+    return joined([*words, *([element("p", shown.note, class_="soft")] if shown.note else [])])
 
 
 def data(rounds: Sequence[Document]) -> Html:
@@ -298,7 +301,7 @@ def completions(rounds: Sequence[Document]) -> Html:
 
 
 def _completion(each: Document) -> Html:
-    note = " (it repeats itself)" if each["is_looping"] else ""
+    note = " (repeats itself)" if each["is_looping"] else ""
     return element("pre", each["prompt"], element("mark", each["text"] + note))
 
 

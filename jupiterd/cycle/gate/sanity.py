@@ -9,9 +9,6 @@ MAX_BAD_SHARE = 0.5
 """Greatest share of the completions that may loop or be empty: a good model does so now and then,
 a collapsed one nearly always."""
 
-_LOOPED_PART = 2
-_REPEATS = 4
-
 
 @dataclass(frozen=True)
 class Sanity:
@@ -43,9 +40,3 @@ def insane(sanity: Sanity) -> str:
             f"themselves without end, and {sanity.empty} are empty"
         )
     return ""
-
-
-def is_looping(text: str) -> bool:
-    """Say whether the last half of a text is one short piece, four times or more over."""
-    tail = text[len(text) // _LOOPED_PART :]
-    return any(tail[period:] == tail[:-period] for period in range(1, len(tail) // _REPEATS + 1))

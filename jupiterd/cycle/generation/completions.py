@@ -26,7 +26,7 @@ class Completion:
     text: str
     """What the model wrote after it, up to its end mark."""
     is_looping: bool = False
-    """It ends in one short piece over and over."""
+    """It goes round: `cycle.text_rules.looping`, when it was written."""
 
 
 def completion_lines(completions: Iterable[Completion]) -> str:

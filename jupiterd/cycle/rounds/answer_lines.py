@@ -7,10 +7,15 @@ models: control characters are replaced, so that nothing of it steers a terminal
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
-from jupiterd.cycle.generation.round_answers import ROLES
+from jupiterd.cycle.rounds.shown_answers import (
+    AnsweringModel,
+    answering_models,
+    looping_line,
+    shown_answer,
+)
 from jupiterd.formats import counted, plain, printable
 from jupiterd.ids import short
 
@@ -26,7 +31,6 @@ ANSWER_LINES: Final = 8
 _GAP: Final = "  "
 _MORE: Final = "..."
 _TAB: Final = 4
-_NONE: Final = "(no answer)"
 
 
 class LineKind(StrEnum):
@@ -46,26 +50,6 @@ class AnswerLine(NamedTuple):
     kind: LineKind
 
 
-class AnsweringModel(NamedTuple):
-    """A column: one model, with all the roles that it plays."""
-
-    title: str
-    role: str
-    """By which its answers are found in a row."""
-    model: str
-
-
-def answering_models(answers: Document) -> list[AnsweringModel]:
-    """Return the different models, from left to right; one may play two roles."""
-    models: Mapping[str, str | None] = answers["models"]
-    played = [(str(models[role]), role) for role in ROLES if models.get(role)]
-    found: list[AnsweringModel] = []
-    for model, roles in groupby(played, key=lambda each: each[0]):
-        names = [role for _, role in roles]
-        found.append(AnsweringModel(" and ".join(names), names[0], model))
-    return found
-
-
 def answer_lines(answers: Document, columns: int, most: int) -> list[AnswerLine]:
     """Return some prompts with their answers; nothing of a round without any.
 
@@ -79,6 +63,7 @@ def answer_lines(answers: Document, columns: int, most: int) -> list[AnswerLine]
     models = answering_models(answers)
     return [
         *(AnswerLine(text, LineKind.TITLE) for text in _wrapped(_title(rows, most), columns)),
+        *(AnswerLine(text, LineKind.NOTE) for text in _wrapped(looping_line(answers), columns)),
         *(AnswerLine(text, LineKind.NOTE) for text in _wrapped(_trouble(answers), columns)),
         *(line for row in rows[:most] for line in _row(row, models, columns)),
     ]
@@ -98,8 +83,7 @@ def _trouble(answers: Document) -> str:
 
 def _row(row: Document, models: Sequence[AnsweringModel], columns: int) -> Iterator[AnswerLine]:
     yield AnswerLine("", LineKind.ANSWER)
-    prompt = _wrapped(str(row["prompt"]).rstrip(), columns - 2)
-    for at, text in enumerate(_cut(prompt, PROMPT_LINES)):
+    for at, text in enumerate(_prompt(row, columns - 2)):
         yield AnswerLine(f"{'  ' if at else '> '}{text}", LineKind.PROMPT)
     width = (columns - len(_GAP) * (len(models) - 1)) // max(1, len(models))
     if width < LEAST_COLUMN:
@@ -107,7 +91,7 @@ def _row(row: Document, models: Sequence[AnsweringModel], columns: int) -> Itera
         return
     heads = [_filled(_wrapped(_head(each), width)[0], width) for each in models]
     yield AnswerLine(_GAP.join(heads).rstrip(), LineKind.HEAD)
-    texts = [_cut(_wrapped(_answer(row, each), width), ANSWER_LINES) for each in models]
+    texts = [_answer(row, each, width) for each in models]
     for parts in zip_longest(*texts, fillvalue=""):
         filled = _GAP.join(_filled(part, width) for part in parts)
         yield AnswerLine(filled.rstrip(), LineKind.ANSWER)
@@ -118,7 +102,7 @@ def _below_each_other(
 ) -> Iterator[AnswerLine]:
     for each in models:
         yield AnswerLine(_wrapped(_head(each), columns)[0], LineKind.HEAD)
-        for text in _cut(_wrapped(_answer(row, each), columns), ANSWER_LINES):
+        for text in _answer(row, each, columns):
             yield AnswerLine(text, LineKind.ANSWER)
 
 
@@ -126,9 +110,19 @@ def _head(model: AnsweringModel) -> str:
     return f"{model.title} ({short(model.model)})"
 
 
-def _answer(row: Document, model: AnsweringModel) -> str:
-    answer = row.get(model.role)
-    return _NONE if answer is None or not str(answer).strip() else str(answer)
+def _prompt(row: Document, columns: int) -> list[str]:
+    """Return a question's beginning, or the end of a text, where the models go on."""
+    lines = _wrapped(str(row["prompt"]).rstrip(), columns)
+    if row.get("is_question") or len(lines) <= PROMPT_LINES:
+        return _cut(lines, PROMPT_LINES)
+    return [_MORE, *lines[1 - PROMPT_LINES :]]
+
+
+def _answer(row: Document, model: AnsweringModel, columns: int) -> list[str]:
+    """Return an answer's first lines, with what is odd about it below them."""
+    shown = shown_answer(row.get(model.role))
+    note = _wrapped(f"({shown.note})", columns) if shown.note else []
+    return [*_cut(_wrapped(shown.text, columns), ANSWER_LINES - len(note)), *note]
 
 
 def _cut(lines: list[str], most: int) -> list[str]:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jupiterd.cycle.gate.sanity import Sanity, is_looping
+from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.generation.completions import Completion
 from jupiterd.cycle.text_rules.code_parsing import PARSED_LANGUAGES, parseable_beginning, parses_on
+from jupiterd.cycle.text_rules.looping import is_looping
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.scorers import CPU, TORCH, open_scorer
 

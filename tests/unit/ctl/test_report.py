@@ -161,6 +161,22 @@ def test_answers_stand_side_by_side_the_first_of_the_newest_round_unfolded(
     assert "base and incumbent bbbbbbbb" in unfolded
     assert unfolded.count("no answer") == 1
     assert "Round 2: answers are missing: " in unfolded
+    assert "repeats itself" not in shown
+
+
+def test_answers_that_repeat_themselves_are_counted_and_marked(daemon, ctl, folders, tmp_path):
+    daemon.documents["report"] = told(tmp_path, folders)
+    first, second = daemon.documents["report"]["report"]["rounds"]
+    first["answers"], second["answers"] = answers(1), answers(2)
+    second["answers"]["rows"][1]["candidate"] = "the cache and " * 9
+    second["answers"]["rows"][2]["candidate"] = f"It ends.{chr(10) * 60}"
+    assert ctl("cycle", "report", "--to", str(tmp_path / "r.html")).exit_code == 0
+    page = (tmp_path / "r.html").read_text()
+    shown = page[page.index("Side by side") :].split("</section>")[0]
+    assert "themselves: 2 of 6 answers of candidate" in shown
+    assert shown.count('<p class="soft">repeats itself</p>') == 1
+    assert shown.count("<pre>It ends.</pre>") == 1
+    assert shown.count("then blank lines alone") == 1
 
 
 def test_the_domains_own_questions_stand_above_the_answers(daemon, ctl, folders, tmp_path):

@@ -9,7 +9,7 @@ from jupiterd.cycle.gate.case import Findings
 from jupiterd.cycle.gate.decision import AnswerOutcome, Decision, Question
 from jupiterd.cycle.gate.fill_ins import compare_cloze, half_tail
 from jupiterd.cycle.gate.proxy import Taught
-from jupiterd.cycle.gate.sanity import Sanity, is_looping
+from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.verdict import decide
 from tests.support.cycle.gate_material import SETTINGS, documents, gaps, students
 
@@ -200,14 +200,3 @@ def test_a_gap_of_a_few_documents_is_noise_and_no_alarm():
     assert vault is not None
     assert vault.known_part == "gate"
     assert not vault.is_alarm
-
-
-@pytest.mark.parametrize("text", ["and so on " * 12, "\n" * 60])
-def test_a_text_that_ends_in_one_piece_over_and_over_loops(text):
-    assert is_looping(text)
-    assert is_looping("Something sensible first, and then it breaks: " + text)
-
-
-@pytest.mark.parametrize("text", ["", "x", "the sum of all values that a queue ever held\n"])
-def test_other_text_does_not(text):
-    assert not is_looping(text)

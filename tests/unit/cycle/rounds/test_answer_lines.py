@@ -13,8 +13,8 @@ from jupiterd.cycle.rounds.answer_lines import (
     LEAST_COLUMN,
     LineKind,
     answer_lines,
-    answering_models,
 )
+from jupiterd.cycle.rounds.shown_answers import answering_models
 
 MODELS = {BASE: "b" * 64, INCUMBENT: "a" * 64, CANDIDATE: "c" * 64}
 
@@ -69,7 +69,29 @@ def test_of_many_prompts_and_long_answers_a_part_is_shown():
     shown = [line.text.split() for line in found if line.kind is LineKind.ANSWER and line.text]
     assert len(shown) == 2 * ANSWER_LINES
     assert shown[ANSWER_LINES - 1] == ["...", "..."]
-    assert shown[0] == ["0", "0", "(no", "answer)"]
+    assert shown[0] == ["0", "0", "(blank", "lines", "alone)"]
+
+
+def test_answers_that_go_round_say_so_and_are_counted_above():
+    looping, blank = "the cache and " * 9, f".{chr(10) * 60}"
+    answers = told(row("p", looping, "It is fast.", blank), row("q", "", None, blank))
+    found = texts(answers)
+    said = " ".join(found[2:5])
+    assert (
+        "small models easily repeat themselves: 1 of 2 answers of base, 2 of 2 answers of" in said
+    )
+    assert "(repeats itself)" in " ".join(found)
+    assert "(then blank lines" in " ".join(found)
+    assert "(ends at once)" in " ".join(found)
+    assert "(no answer)" in " ".join(found)
+    assert sum(line.kind is LineKind.NOTE for line in answer_lines(answers, 80, 2)) == 3
+
+
+def test_of_a_long_text_the_end_is_shown_where_the_models_go_on_and_of_a_question_the_beginning():
+    long = "\n".join(f"line {n}" for n in range(9))
+    text, question = row(long, "a", "b", "c"), row(long, "a", "b", "c") | {"is_question": True}
+    assert texts(told(text))[3:7] == ["> ...", "  line 6", "  line 7", "  line 8"]
+    assert texts(told(question))[3:7] == ["> line 0", "  line 1", "  line 2", "  ..."]
 
 
 def test_a_round_without_answers_has_no_lines_unless_it_says_why():

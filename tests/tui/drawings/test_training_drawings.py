@@ -169,7 +169,7 @@ def test_what_the_model_writes_is_told_apart_from_what_it_was_given():
     shown = whole()
     assert "> def main(self): ⏎     return self.name" in text(completions, shown)
     assert tone(completions, shown, "def main(") is Tone.NOTE
-    assert tone(completions, shown, "circles") is Tone.WARN
+    assert tone(completions, shown, "repeats itself") is Tone.WARN
     assert text(completions, of(RECORDED)) == [NONE_YET]
 
 

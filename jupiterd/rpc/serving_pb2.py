@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18jupiter/v1/serving.proto\x12\njupiter.v1\"5\n\x0b\x41nswerAsked\x12&\n\x05order\x18\x01 \x01(\x0b\x32\x17.jupiter.v1.AnswerOrder\"b\n\x0b\x41nswerOrder\x12\r\n\x05model\x18\x01 \x01(\t\x12\x10\n\x08\x61rtifact\x18\x02 \x01(\t\x12\x0f\n\x07is_chat\x18\x03 \x01(\x08\x12\x13\n\x0bis_streamed\x18\x04 \x01(\x08\x12\x0c\n\x04\x62ody\x18\x05 \x01(\x0c\"v\n\x0b\x41nswerPiece\x12&\n\x04head\x18\x01 \x01(\x0b\x32\x16.jupiter.v1.AnswerHeadH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x12&\n\x04over\x18\x03 \x01(\x0b\x32\x16.jupiter.v1.AnswerOverH\x00\x42\x07\n\x05piece\"2\n\nAnswerHead\x12\x0e\n\x06status\x18\x01 \x01(\r\x12\x14\n\x0c\x63ontent_type\x18\x02 \x01(\t\"O\n\nAnswerOver\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0c\n\x04hint\x18\x03 \x01(\t\x12\x15\n\rretry_after_s\x18\x04 \x01(\x01\"p\n\nBatchAsked\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\'\n\x05order\x18\x02 \x01(\x0b\x32\x16.jupiter.v1.BatchOrderH\x00\x12\"\n\x05\x62\x61tch\x18\x03 \x01(\x0b\x32\x11.jupiter.v1.BatchH\x00\x42\x07\n\x05\x61sked\".\n\nBatchOrder\x12\x10\n\x08\x61rtifact\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\"&\n\x05\x42\x61tch\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\r\n\x05lines\x18\x02 \x01(\x0c\"c\n\nBatchPiece\x12$\n\x07\x61nswers\x18\x01 \x01(\x0b\x32\x11.jupiter.v1.BatchH\x00\x12&\n\x04over\x18\x02 \x01(\x0b\x32\x16.jupiter.v1.AnswerOverH\x00\x42\x07\n\x05piece2\x8e\x01\n\x07Serving\x12>\n\x06\x41nswer\x12\x17.jupiter.v1.AnswerAsked\x1a\x17.jupiter.v1.AnswerPiece(\x01\x30\x01\x12\x43\n\rAnswerBatches\x12\x16.jupiter.v1.BatchAsked\x1a\x16.jupiter.v1.BatchPiece(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18jupiter/v1/serving.proto\x12\njupiter.v1\"5\n\x0b\x41nswerAsked\x12&\n\x05order\x18\x01 \x01(\x0b\x32\x17.jupiter.v1.AnswerOrder\"b\n\x0b\x41nswerOrder\x12\r\n\x05model\x18\x01 \x01(\t\x12\x10\n\x08\x61rtifact\x18\x02 \x01(\t\x12\x0f\n\x07is_chat\x18\x03 \x01(\x08\x12\x13\n\x0bis_streamed\x18\x04 \x01(\x08\x12\x0c\n\x04\x62ody\x18\x05 \x01(\x0c\"v\n\x0b\x41nswerPiece\x12&\n\x04head\x18\x01 \x01(\x0b\x32\x16.jupiter.v1.AnswerHeadH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x12&\n\x04over\x18\x03 \x01(\x0b\x32\x16.jupiter.v1.AnswerOverH\x00\x42\x07\n\x05piece\"D\n\nAnswerHead\x12\x0e\n\x06status\x18\x01 \x01(\r\x12\x14\n\x0c\x63ontent_type\x18\x02 \x01(\t\x12\x10\n\x08left_out\x18\x03 \x01(\t\"O\n\nAnswerOver\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0c\n\x04hint\x18\x03 \x01(\t\x12\x15\n\rretry_after_s\x18\x04 \x01(\x01\"p\n\nBatchAsked\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\'\n\x05order\x18\x02 \x01(\x0b\x32\x16.jupiter.v1.BatchOrderH\x00\x12\"\n\x05\x62\x61tch\x18\x03 \x01(\x0b\x32\x11.jupiter.v1.BatchH\x00\x42\x07\n\x05\x61sked\".\n\nBatchOrder\x12\x10\n\x08\x61rtifact\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\"&\n\x05\x42\x61tch\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\r\n\x05lines\x18\x02 \x01(\x0c\"c\n\nBatchPiece\x12$\n\x07\x61nswers\x18\x01 \x01(\x0b\x32\x11.jupiter.v1.BatchH\x00\x12&\n\x04over\x18\x02 \x01(\x0b\x32\x16.jupiter.v1.AnswerOverH\x00\x42\x07\n\x05piece2\x8e\x01\n\x07Serving\x12>\n\x06\x41nswer\x12\x17.jupiter.v1.AnswerAsked\x1a\x17.jupiter.v1.AnswerPiece(\x01\x30\x01\x12\x43\n\rAnswerBatches\x12\x16.jupiter.v1.BatchAsked\x1a\x16.jupiter.v1.BatchPiece(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,17 +38,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ANSWERPIECE']._serialized_start=195
   _globals['_ANSWERPIECE']._serialized_end=313
   _globals['_ANSWERHEAD']._serialized_start=315
-  _globals['_ANSWERHEAD']._serialized_end=365
-  _globals['_ANSWEROVER']._serialized_start=367
-  _globals['_ANSWEROVER']._serialized_end=446
-  _globals['_BATCHASKED']._serialized_start=448
-  _globals['_BATCHASKED']._serialized_end=560
-  _globals['_BATCHORDER']._serialized_start=562
-  _globals['_BATCHORDER']._serialized_end=608
-  _globals['_BATCH']._serialized_start=610
-  _globals['_BATCH']._serialized_end=648
-  _globals['_BATCHPIECE']._serialized_start=650
-  _globals['_BATCHPIECE']._serialized_end=749
-  _globals['_SERVING']._serialized_start=752
-  _globals['_SERVING']._serialized_end=894
+  _globals['_ANSWERHEAD']._serialized_end=383
+  _globals['_ANSWEROVER']._serialized_start=385
+  _globals['_ANSWEROVER']._serialized_end=464
+  _globals['_BATCHASKED']._serialized_start=466
+  _globals['_BATCHASKED']._serialized_end=578
+  _globals['_BATCHORDER']._serialized_start=580
+  _globals['_BATCHORDER']._serialized_end=626
+  _globals['_BATCH']._serialized_start=628
+  _globals['_BATCH']._serialized_end=666
+  _globals['_BATCHPIECE']._serialized_start=668
+  _globals['_BATCHPIECE']._serialized_end=767
+  _globals['_SERVING']._serialized_start=770
+  _globals['_SERVING']._serialized_end=912
 # @@protoc_insertion_point(module_scope)

@@ -36,12 +36,14 @@ class AnswerPiece(_message.Message):
     def __init__(self, head: _Optional[_Union[AnswerHead, _Mapping]] = ..., data: _Optional[bytes] = ..., over: _Optional[_Union[AnswerOver, _Mapping]] = ...) -> None: ...
 
 class AnswerHead(_message.Message):
-    __slots__ = ("status", "content_type")
+    __slots__ = ("status", "content_type", "left_out")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     CONTENT_TYPE_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
     status: int
     content_type: str
-    def __init__(self, status: _Optional[int] = ..., content_type: _Optional[str] = ...) -> None: ...
+    left_out: str
+    def __init__(self, status: _Optional[int] = ..., content_type: _Optional[str] = ..., left_out: _Optional[str] = ...) -> None: ...
 
 class AnswerOver(_message.Message):
     __slots__ = ("code", "reason", "hint", "retry_after_s")

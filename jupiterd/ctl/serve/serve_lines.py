@@ -74,6 +74,8 @@ def _figures(request: Mapping[str, Any]) -> list[str]:
     found = [f"{prompt} + {counted(written, 'token')}"] if prompt and written else []
     if request["is_chat"] is None:
         return []  # it was refused before anything was read
+    if left_out := request.get("left_out"):
+        found.append(f"without its {printable(str(left_out))}: the model has no place for them")
     found.append(duration(whole_s))
     if first_s is not None:
         found.append(f"the first after {duration(float(first_s))}")

@@ -69,9 +69,11 @@ def order_from_proto(order: serving_pb2.AnswerOrder) -> tuple[ServedModel, Answe
     return model, AnswerRequest(is_chat=order.is_chat, body=body, is_streamed=order.is_streamed)
 
 
-def head_piece(status: int, content_type: str) -> serving_pb2.AnswerPiece:
+def head_piece(status: int, content_type: str, left_out: str = "") -> serving_pb2.AnswerPiece:
     """Return the piece with which an answer begins."""
-    head = serving_pb2.AnswerHead(status=status, content_type=content_type[:MAX_TYPE_CHARACTERS])
+    head = serving_pb2.AnswerHead(
+        status=status, content_type=content_type[:MAX_TYPE_CHARACTERS], left_out=left_out
+    )
     return serving_pb2.AnswerPiece(head=head)
 
 

@@ -26,6 +26,9 @@ class Answer:
     chunks: AsyncIterator[bytes]
     """The body as it comes; an engine that dies ends it with EngineLostError."""
 
+    left_out: str = ""
+    """A field of the request that the model has no place for, and that may go unheeded: `tools`."""
+
 
 class AnswersRequests(Protocol):
     """An engine, a pool of them, or a router."""

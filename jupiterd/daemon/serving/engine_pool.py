@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,7 @@ from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.daemon.serving.answering import Answer
-from jupiterd.daemon.serving.engines.engine_answer import answered, check_template
+from jupiterd.daemon.serving.engines.engine_answer import answered, fitted_to_template
 from jupiterd.daemon.serving.engines.engine_devices import DeviceUse, EngineDevices
 from jupiterd.daemon.serving.engines.engine_loading import (
     EngineLoading,
@@ -91,12 +91,13 @@ class EnginePool:
     async def answering(self, model: ServedModel, request: AnswerRequest) -> AsyncGenerator[Answer]:
         """Begin an answer, see `AnswersRequests`; the model is loaded first where it isn't."""
         engine = await self._engine(model)
-        check_template(engine.model, request)
+        fitted = fitted_to_template(engine.model, request)
+        left_out = "" if fitted is request else "tools"
         with engine.answer():
             running = await engine.ready()
             with engine.computing():
-                async with answered(running, engine.counter, request) as answer:
-                    yield answer
+                async with answered(running, engine.counter, fitted) as answer:
+                    yield replace(answer, left_out=left_out)
 
     async def load(self, model: ServedModel) -> None:
         """Load a model and keep it until `unload`; return once it can answer.

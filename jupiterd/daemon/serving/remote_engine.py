@@ -63,7 +63,8 @@ class RemoteEngine:
                     await pieces.first()
                     serves.set()
                     head = await pieces.head()
-                    yield Answer(head.status, _content_type(head), pieces.data())
+                    left_out = sanitized_text(head.left_out, MAX_TYPE_CHARACTERS)
+                    yield Answer(head.status, _content_type(head), pieces.data(), left_out)
                 finally:
                     call.cancel()
 

@@ -35,6 +35,8 @@ class RequestRecord:
     completion_tokens: int | None
     reason: str = ""
     """Why it was refused, or broke off; empty where it wasn't."""
+    left_out: str = ""
+    """A field that the model has no place for, and that was left out: `tools`."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return it for people and scripts."""

@@ -126,7 +126,7 @@ class ServingService(serving_pb2_grpc.ServingServicer):
         error: JupiterError | None = None
         try:
             async with self._engines.answering(model, request) as answer:
-                await written.put(head_piece(answer.status, answer.content_type))
+                await written.put(head_piece(answer.status, answer.content_type, answer.left_out))
                 async for chunk in answer.chunks:
                     for start in range(0, len(chunk), MAX_PIECE_BYTES):
                         await written.put(Piece(data=chunk[start : start + MAX_PIECE_BYTES]))

@@ -83,7 +83,8 @@ class WrittenEngines:
         over = asyncio.Event()
         kind = EVENTS if request.is_streamed else JSON
         try:
-            yield Answer(200, kind, _noted(self._chunks(model, request), over))
+            left_out = "tools" if request.body.get("tools") else ""
+            yield Answer(200, kind, _noted(self._chunks(model, request), over), left_out)
         finally:
             self.running.remove(model)
             self.ended.append("whole" if over.is_set() else "cut")

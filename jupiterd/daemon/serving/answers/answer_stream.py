@@ -36,6 +36,8 @@ class Progress:
     usage: dict[str, object] = field(default_factory=dict[str, object])
     reason: str = ""
     """Why it was refused, or broke off; empty where it wasn't."""
+    left_out: str = ""
+    """A field that the model has no place for, and that was left out."""
 
 
 class AnswerStream:

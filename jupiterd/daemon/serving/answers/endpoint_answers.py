@@ -155,6 +155,7 @@ class AnswerHandlers:
             self._line.turn(asked.model.name, asked.client),
             self._answering(asked.model, request) as answer,
         ):
+            asked.progress.left_out = answer.left_out
             yield answer
 
     @asynccontextmanager
@@ -211,4 +212,5 @@ def _record(progress: Progress, *, is_chat: bool) -> RequestRecord:
         prompt_tokens=tokens_in(progress.usage, "prompt_tokens"),
         completion_tokens=tokens_in(progress.usage, "completion_tokens"),
         reason=progress.reason,
+        left_out=progress.left_out,
     )

@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,28 +36,38 @@ if TYPE_CHECKING:
 END_TOLD_S: Final = 1.0
 """How long to wait for how a process ended, whose connection broke."""
 
+_OF_TOOLS: Final = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
+_CHOSEN_BY_MODEL: Final = (None, "auto", "none")
+"""Values of `tool_choice` that an answer without a tool keeps to."""
+
 COUNTED_BY_US: Final = frozenset({MLX, TRANSFORMERS})
 """Engines that read prompts of any length, and then write nonsense; others refuse them."""
 
 
-def check_template(model: ModelFiles, request: AnswerRequest) -> None:
-    """Raise an error where a model is asked for what its chat template can't do.
+def fitted_to_template(model: ModelFiles, request: AnswerRequest) -> AnswerRequest:
+    """Return a request without tools that the model's chat template has no place for.
+
+    A client such as Open WebUI offers tools with everything it asks. Who leaves the choice to the
+    model gets an answer that uses none.
 
     Raises:
-        UsageError: it has none, and is asked to chat.
-        UnsupportedFieldError: it has no place for tools, which engines would leave out.
+        UsageError: the model has no template, and is asked to chat.
+        UnsupportedFieldError: a tool must be used.
     """
     if request.is_chat and not model.has_template:
         raise UsageError(
             f"{model.name} has no chat template: it completes text, and doesn't chat",
             "ask /v1/completions instead; jupiterctl model chat completes with it, too",
         )
-    has_tools = request.body.get("tools") and request.body.get("tool_choice") != "none"
-    if has_tools and not model.knows_tools:
+    if not request.body.get("tools") or model.knows_tools:
+        return request
+    if request.body.get("tool_choice") not in _CHOSEN_BY_MODEL:
         raise UnsupportedFieldError(
-            f"tools: the chat template of {model.name} has no place for them",
-            "leave tools out, or ask a model that was trained to use them",
+            f"tool_choice: the chat template of {model.name} has no place for tools",
+            "leave tool_choice out, or ask a model that was trained to use tools",
         )
+    kept = {name: value for name, value in request.body.items() if name not in _OF_TOOLS}
+    return replace(request, body=kept)
 
 
 @asynccontextmanager

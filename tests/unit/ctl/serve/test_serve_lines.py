@@ -47,6 +47,7 @@ def test_a_dry_run_says_what_would_be():
         ({"prompt_tokens": None, "completion_tokens": None}, "chat  2.5 s, the first after 0.5 s"),
         ({"status": 499, "first_s": None}, "chat  the client went away, 31 + 120 tokens, 2.5 s"),
         ({"status": 418, "first_s": None}, "chat  HTTP status 418, "),
+        ({"left_out": "tools"}, "without its tools: the model has no place for them, 2.5"),
         ({"model": "\x1b[2J"}, "chat"),
         ({"model": ""}, "12:34:56  chat  31"),
         ({"status": 400, "reason": "temperature must be from 0 to 2, not 7", "first_s": None},

@@ -82,8 +82,10 @@ async def test_an_engine_answers_in_all_forms(
         with pytest.raises(UnsupportedFieldError, match="echo: "):
             await heard(pool, chatty, completion("the bread", echo=True))
         tool = {"type": "function", "function": {"name": "weather"}}
-        with pytest.raises(UnsupportedFieldError, match="tools: the chat template of tiny"):
-            await heard(pool, chatty, chat("hi", tools=[tool]))
+        with pytest.raises(UnsupportedFieldError, match="tool_choice: the chat template of tiny"):
+            await heard(pool, chatty, chat("hi", tools=[tool], tool_choice="required"))
+        free = await heard(pool, chatty, chat("the bread", max_tokens=12, tools=[tool]))
+        assert free.text == streamed.text, "tools that the model can't use change nothing"
         assert pool.ready() == (chatty,)
 
 

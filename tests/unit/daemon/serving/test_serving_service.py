@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,15 @@ async def test_one_that_is_not_streamed_comes_whole(two: Two) -> None:
         assert answer.content_type == JSON
         got = b"".join([chunk async for chunk in answer.chunks])
     assert json.loads(got)["usage"] == {"completion_tokens": 7}
+
+
+async def test_what_the_model_has_no_place_for_is_told_where_it_was_asked(two: Two) -> None:
+    asked = chat(1)
+    offered = replace(asked, body={**asked.body, "tools": [{"type": "function"}]})
+    async with two.engine.answering(MODEL, offered) as answer:
+        assert answer.left_out == "tools"
+    async with two.engine.answering(MODEL, asked) as answer:
+        assert not answer.left_out
 
 
 async def test_what_is_longer_than_a_piece_arrives_in_pieces(

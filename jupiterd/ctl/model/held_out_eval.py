@@ -5,16 +5,22 @@ keeps what it has scored of a model of the cluster, for verdicts too.
 """
 
 import json
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from blake3 import blake3
+
+from jupiterd import __version__
 from jupiterd.ctl.model.domain_questions import own_lines
 from jupiterd.ctl.model.eval_worker import OnProgress, written_by
 from jupiterd.ctl.model.evaluated_model import FETCHING_S, EvaluatedModel
+from jupiterd.ctl.model.evaluation_cache import EvaluationCache
 from jupiterd.ctl.model.harness_lines import estimate_document, estimate_text, shown_by
 from jupiterd.ctl.model.judged_text import judged_on, scored_text
 from jupiterd.cycle.gate.scores import LN2, DocumentScore
@@ -67,11 +73,39 @@ def held_out_text(state_dir: Path, models: Sequence[EvaluatedModel]) -> HeldOutT
 def nats_of(
     model: EvaluatedModel, text: HeldOutText, device: str, state_dir: Path, told: OnProgress
 ) -> list[float]:
-    """Return the nats of each document under a model.
+    """Return the nats of each document under a model; what was computed here before isn't again.
 
     Raises:
         JupiterError: the worker can't load the model, or ends without a result.
     """
+    if model.artifact:  # the worker has what verdicts have computed of it, too
+        return _computed(model, text, device, state_dir, told)
+    cache, task = EvaluationCache(state_dir), _task(text)
+    content = model.content
+    known = _read(cache.found_text(content, task), len(text.texts))
+    if known is None:
+        known = _computed(model, text, device, state_dir, told)
+        if all(map(math.isfinite, known)):
+            cache.keep_text(content, task, json.dumps(known))
+    return known
+
+
+def _task(text: HeldOutText) -> str:
+    """Return what decides the nats beside the model; other versions may score otherwise."""
+    digest = blake3(json.dumps(list(text.texts)).encode()).hexdigest()
+    return f"{TASK} {__version__} {digest}"
+
+
+def _read(kept: str | None, count: int) -> list[float] | None:
+    with suppress(ValueError, TypeError):
+        nats = [float(each) for each in json.loads(kept or "")]
+        return nats if len(nats) == count else None
+    return None
+
+
+def _computed(
+    model: EvaluatedModel, text: HeldOutText, device: str, state_dir: Path, told: OnProgress
+) -> list[float]:
     scratch = state_dir / "scratch"
     params = {
         "engine": "torch" if find_spec("torch") else "mlx",

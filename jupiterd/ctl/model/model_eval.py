@@ -4,7 +4,6 @@ Owns the command, and which of these is meant. Doesn't score.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,9 @@ from jupiterd.formats import plain
 from jupiterd.path_text import path_of, path_text
 
 if TYPE_CHECKING:
+    from jupiterd.ctl.model.eval_progress import EvalProgress
     from jupiterd.ctl.model.evaluated_model import EvaluatedModel
+    from jupiterd.ctl.model.harness_eval import ScoredModel
     from jupiterd.ctl.model.own_questions import GradedModel
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -140,11 +141,12 @@ class _Evaluation:
 
         state_dir = self._invocation.state_dir
         models = [self._model(name) for name in self._names]
+        self._console.passing_notice("looking for the held-out text")
         text = held_out_text(state_dir, models)
-        nats = [
-            nats_of(model, text, self._device, state_dir, partial(self._told, model.name, "texts"))
-            for model in models
-        ]
+        nats: list[list[float]] = []
+        for model in models:
+            with self._progress(model.name, "texts") as told:
+                nats.append(nats_of(model, text, self._device, state_dir, told))
         own = self._own(text.round, models)
         return held_out_document(text, models, nats) | {"questions": own}, held_out_lines
 
@@ -173,9 +175,11 @@ class _Evaluation:
 
         cache = EvaluationCache(self._invocation.state_dir)
         asked = QuestionEval(file, self._device, cache)
-        return [
-            asked.graded(model, partial(self._told, model.name, "questions")) for model in models
-        ]
+        graded: list[GradedModel] = []
+        for model in models:
+            with self._progress(model.name, "questions") as told:
+                graded.append(asked.graded(model, told))
+        return graded
 
     def _harness(self, names: tuple[str, ...], folder: Path | None) -> Shown:
         from jupiterd.ctl.model.evaluation_cache import EvaluationCache
@@ -195,16 +199,19 @@ class _Evaluation:
         cache, spread_from = EvaluationCache(state_dir), None if self._alone else state_dir
         notice = self._console.notice
         evaluation = HarnessEval(asked, found, self._device, cache, spread_from, notice)
-        scored = [
-            evaluation.scored(model, partial(self._told, model.name, "requests"))
-            for model in map(self._model, self._names)
-        ]
+        scored: list[ScoredModel] = []
+        for model in map(self._model, self._names):
+            with self._progress(model.name, "requests") as told:
+                scored.append(evaluation.scored(model, told))
         return harness_document(asked, scored), harness_lines
 
     def _model(self, name: str) -> "EvaluatedModel":
         from jupiterd.ctl.model.evaluated_model import evaluated_model
 
+        self._console.passing_notice(f"{name}: looking for its files")
         return evaluated_model(self._invocation.state_dir, name)
 
-    def _told(self, name: str, unit: str, done: int, total: int) -> None:
-        self._console.passing_notice(f"{name}: {done} of {total} {unit}")
+    def _progress(self, name: str, unit: str) -> "EvalProgress":
+        from jupiterd.ctl.model.eval_progress import EvalProgress
+
+        return EvalProgress(self._console, plain(name), unit)

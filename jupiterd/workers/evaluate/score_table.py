@@ -118,6 +118,7 @@ def text_nats(
     known = means.saved_nats.known(path, texts)
     if len(known) < len(texts):
         model = open_scorer(path, means.engine, means.device)
+        on_progress(len(known))
         nats = _nats(model, texts, model.encode(texts), known, means, on_progress)
         means.saved_nats.keep(path, texts, dict(enumerate(nats)))
         return nats

@@ -40,6 +40,15 @@ def share_of(usual: int, batch_windows: int) -> int:
     return max(1, usual * min(batch_windows, USUAL_WINDOWS) // USUAL_WINDOWS)
 
 
+FIRST_BATCHES = 2
+"""Batches of the shortest windows that are scored before the longest."""
+
+
+def _short_ones_first(batches: list[list[Window]]) -> list[list[Window]]:
+    """Return batches, so that something is told soon: a long window takes a minute on a CPU."""
+    return [*batches[-FIRST_BATCHES:], *batches[:-FIRST_BATCHES]]
+
+
 class Stream(NamedTuple):
     """Tokens of a document, and which of them are scored; the first is only read."""
 
@@ -112,13 +121,15 @@ class TextScorer(ABC):
             for window in windows_of(number, len(stream.ids) - 1, self._context)
         ]
         nats: dict[Window, float] = {}
-        batches = list(batches_of(windows, self.batch_size(batch_windows)))
+        tokens, all_tokens = 0, sum(window.stop - window.start for window in windows)
+        batches = _short_ones_first(list(batches_of(windows, self.batch_size(batch_windows))))
         results = self.results(
             batches, lambda batch: self._window_nats(batch, streams), batch_windows
         )
         for batch, found in zip(batches, results, strict=True):
             nats |= zip(batch, found, strict=True)
-            on_progress(len(nats) * len(streams) // len(windows))
+            tokens += sum(window.stop - window.start for window in batch)
+            on_progress(tokens * len(streams) // all_tokens)
         # Added up in the documents' order, however windows were put together.
         totals = [0.0] * len(streams)
         for window in windows:

@@ -43,6 +43,20 @@ def test_a_model_has_the_bits_per_byte_of_its_verdict(warm_workers, judged, know
     assert found["difference"]["value"] == pytest.approx(own["value"] - base["value"])
 
 
+@pytest.mark.timeout(120)
+def test_a_folder_of_this_machine_is_scored_once(
+    warm_workers, judged, known, ctl, tmp_path, monkeypatch
+):
+    folder = str(tmp_path / "base")
+    first = ctl("model", "eval", folder, "-o", "json")
+    assert (first.exit_code, first.err) == (0, "")
+    monkeypatch.setattr("jupiterd.ctl.model.held_out_eval.written_by", None)
+    assert ctl("model", "eval", folder, "-o", "json").out == first.out
+    weights = next(Path(folder).glob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes() + b" ")
+    assert ctl("model", "eval", folder, "-o", "json").exit_code != 0, "another model is scored"
+
+
 def test_before_the_first_verdict_there_is_no_text(known, daemon, ctl):
     daemon.documents["models"] = {"models": [row(3, verdict=None)]}
     ran = ctl("model", "eval", "python/2")

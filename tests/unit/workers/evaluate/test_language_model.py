@@ -20,6 +20,7 @@ from jupiterd.workers.evaluate.language_model import PLAIN_HEADS, LanguageModel 
 from jupiterd.workers.evaluate.saved_nats import SavedNats  # noqa: E402
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
 from jupiterd.workers.evaluate.score_file import read_folders  # noqa: E402
+from jupiterd.workers.evaluate.windows import BatchSize  # noqa: E402
 from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402
 from tests.support.workers.data_material import function, real, run_worker, synthetic, write  # noqa: E402
 
@@ -131,6 +132,21 @@ def test_progress_is_told_in_documents(model):
     model.nats(model.encode([function(n) for n in range(5)]), 2, seen.append)
     assert seen[-1] == 5
     assert seen == sorted(seen)
+
+
+def test_something_is_told_before_the_longest_text_is_scored(model, monkeypatch):
+    order: list[int] = []
+
+    def results(batches, score, _):
+        order.extend(batch[0].stop - batch[0].start for batch in batches)
+        return map(score, batches)
+
+    monkeypatch.setattr(model, "results", results)
+    monkeypatch.setattr(model, "batch_size", lambda _: BatchSize(1, 1))
+    seen: list[int] = []
+    model.nats([[1] * size for size in (9, 3, 12, 6, 20)], 8, seen.append)
+    assert order == [6, 3, 20, 12, 9], "two short ones, then the long ones first"
+    assert seen == [0, 0, 2, 4, 5], "counted by their tokens, so that the time left is right"
 
 
 def test_the_tokenizer_loses_nothing(model):

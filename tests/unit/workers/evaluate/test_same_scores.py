@@ -228,7 +228,7 @@ def test_short_windows_fill_a_batch_by_their_tokens(
 
     monkeypatch.setattr(model, "_window_nats", counted)
     model.nats([[1, 2, 3]] * 30, 8, lambda _: None)
-    assert sizes == [13, 13, 4]
+    assert sorted(sizes) == [4, 13, 13]
     sizes.clear()
     model.nats([[1, 2, 3]] * 30, 2, lambda _: None)
     assert set(sizes) == {2}, "where memory ran out there are few, however short they are"

@@ -103,9 +103,10 @@ test-network: setup
 	@$(BIN)/python -m pytest tests/network -m "long or not long" --durations 0
 
 # A training that is struck at random and must end as if it weren't: make chaos [STRIKES=50] [ENGINE=mlx] [SEED=7] [BLOWS='lose packets']
-# ENGINE: torch and mlx are one gang, hybrid an MLX island and a torch island of two, three-islands three of one machine each
+# ENGINE: torch and mlx are one gang, hybrid an MLX island and a torch island of two, three-islands three of one machine each;
+# with LORA=1 they train an adapter
 chaos: setup
-	@JUPITER_CHAOS_STRIKES=$(or $(STRIKES),50) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) $(if $(BLOWS),JUPITER_CHAOS_BLOWS='$(BLOWS)') \
+	@JUPITER_CHAOS_STRIKES=$(or $(STRIKES),50) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) $(if $(BLOWS),JUPITER_CHAOS_BLOWS='$(BLOWS)') $(if $(LORA),JUPITER_CHAOS_LORA=1) \
 	  $(BIN)/python -m pytest -s tests/network/long/test_chaos.py $(if $(ENGINE),-k $(ENGINE))
 
 # How fast and how cheap the cluster's core is: make bench-cluster [ONLY=leader] [TRIALS=5]

@@ -75,7 +75,7 @@ def tuning_lines(shape: ModelShape, plan: TrainPlan) -> list[str]:
         trained = adapter_parameters(shape, adapter)
         share = f"{_millions(trained)} numbers, {trained / parameters:.2%} of the model's own"
         lines.append(f"Adapter {adapter.to_text()}: {share}, which stay as they are")
-    if high := why_high(rate / factor):
+    if high := why_high(rate, has_adapter=adapter is not None):
         lines.append(f"A learning rate of {rate:g} {high}")
     return lines
 
@@ -84,13 +84,17 @@ def _millions(count: int) -> str:
     return f"{count / 1e6:,.0f} million" if count >= 10**7 else f"{count / 1e6:.2f} million"
 
 
-def why_high(rate: float) -> str:
-    """Return what follows from a learning rate that is high; empty: it isn't."""
-    if rate < HIGH_RATE:
+def why_high(rate: float, *, has_adapter: bool = False) -> str:
+    """Return what follows from a learning rate that is high; empty: it isn't.
+
+    has_adapter: it is an adapter's, beside the weights
+    """
+    high = HIGH_RATE * (ADAPTER_FACTOR if has_adapter else 1)
+    if rate < high:
         return ""
-    return (
-        f"is high for weights that are given: from {HIGH_RATE:g} on they soon forget what they knew"
-    )
+    what = "an adapter" if has_adapter else "weights that are given"
+    who = "the model soon forgets what it" if has_adapter else "they soon forget what they"
+    return f"is high for {what}: from {high:g} on {who} knew"
 
 
 def _warmup(plan: TrainPlan) -> str:

@@ -16,6 +16,7 @@ from tests.bench.train.gangs import without_name_server
 from tests.bench.train.joins import joins
 from tests.bench.train.kills import Struck, kills
 from tests.bench.train.lone_kills import LoneStrike, lone_kills
+from tests.bench.train.lora import print_lora
 from tests.bench.train.losses import CABLES, Loss, losses
 from tests.bench.train.memory_peaks import print_peaks
 from tests.bench.train.micro_batches import print_micro_batches
@@ -28,6 +29,7 @@ GOALS = {
     "mlx": (Goal(0.5, 2.0), Goal(0.99, 4.0)),
 }
 NAMELESS = {"torch": (Goal(0.5, 0.6),), "mlx": (Goal(0.5, 2.0),)}
+ADAPTER = (Goal(0.5, 1.0),)
 SOON_S = 1.5
 """Between two kills where many are wanted."""
 TOLD = (Goal(0.99, 0.25),)
@@ -51,6 +53,7 @@ COSTS: dict[str, Callable[[str, int], None]] = {
     "vocabulary": lambda engine, _: print_vocabularies(engine),
     "micro batches": print_micro_batches,
     "tuning": print_tuning,
+    "lora": print_lora,
 }
 """What is measured in processes of its own: name -> what prints it of an engine."""
 
@@ -73,6 +76,20 @@ async def print_kills(engine: str, trials: int, seed: int) -> None:
     trained = Figure(f"kill -9 of a rank -> next step, {engine}", "s", GOALS[engine], _never)
     print(line(told, [strike.told_s for strike in struck]))
     print(line(trained, [strike.trained_s for strike in struck]))
+
+
+async def print_adapter_kills(engine: str, trials: int, seed: int) -> None:
+    """Strike a gang that trains an adapter; print how soon it goes on, and what that costs."""
+    struck: list[Struck] = []
+    async for strike in kills(engine, trials, random.Random(seed), pace_s=SOON_S, lora=True):
+        struck.append(strike)
+        told = f"trained {strike.trained_s:.2f}  step {strike.step} -> {strike.resumed_from}"
+        print(f"  {told}  [{strike.change}]", flush=True)
+    name = "kill -9 of a rank that trains an adapter"
+    trained = Figure(f"{name} -> next step, {engine}", "s", ADAPTER, _never)
+    lost = Figure(f"{name}: steps lost, {engine}", "steps", LOST_ALONE, _never)
+    print(line(trained, [strike.trained_s for strike in struck]))
+    print(line(lost, [max(0.0, strike.step - strike.resumed_from) for strike in struck]))
 
 
 async def print_lone_kills(engine: str, trials: int, seed: int) -> None:
@@ -178,6 +195,7 @@ STRUCK = {
     "kill": print_kills,
     "alone": print_lone_kills,
     "nameless": print_nameless,
+    "lora kill": print_adapter_kills,
     "freeze": print_freezes,
 }
 """What is measured of a gang that is struck again and again: name -> what prints it."""

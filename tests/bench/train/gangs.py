@@ -13,7 +13,9 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.daemons.adapter_runs import learner
 from tests.support.daemons.cluster import Cluster, Daemon, Document, three_daemons
+from tests.support.daemons.training_runs import write_letters
 from tests.support.network import links
 from tests.support.network.lab import lab_of
 from tests.support.network.machines import machines_of, machines_on
@@ -52,8 +54,10 @@ class Change:
 class Gang:
     """A gang of three that trains."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, noun: str = "cycle") -> None:
         self.cluster = cluster
+        self._noun = noun
+        """What it is of: a cycle, or a run without one."""
         self.asked = cluster[0]
         """Who says how the training goes."""
 
@@ -75,7 +79,8 @@ class Gang:
             is_whole = len(cycle["gang"]) == ranks and all(seat["pid"] for seat in cycle["gang"])
             return is_whole and cycle["step"] > (cycle["resumed_from_step"] or 0)
 
-        return await self.cluster.until(is_so, f"{ranks} ranks that train", timeout_s, self.asked)
+        what = f"{ranks} ranks that train"
+        return await self.cluster.until(is_so, what, timeout_s, self.asked, self._noun)
 
     async def changed(
         self, attempt: int, among: Sequence[Daemon] = (), timeout_s: float = 60.0
@@ -145,6 +150,26 @@ async def training(
             gang = Gang(cluster)
             await gang.leader()
             await gang.trains(ranks)
+            yield gang
+
+
+@contextlib.asynccontextmanager
+async def training_an_adapter(engine: str, home: Home = three_daemons) -> AsyncGenerator[Gang]:
+    """Let three daemons train an adapter beside a small model, six sequences in a step."""
+    with tempfile.TemporaryDirectory(prefix="jupiter-bench-") as name:
+        folder = Path(name)
+        letters = write_letters(folder)
+        what = learner(folder, letters, lora=True)
+        async with home(folder) as cluster:
+            await cluster.meet()
+            sizes = ("--batch-size", 2, "--gradient-accumulation-steps", 1, "--seq-len", 64)
+            options = (*sizes, "--max-steps", STEPS, "--engine", engine, "--seed", 7)
+            asked = ("--data", letters, "--model", what.model, *what.options, *options)
+            started = await asyncio.to_thread(cluster.ctl, "train", "start", *map(str, asked))
+            assert started.returncode == 0, started.stderr
+            gang = Gang(cluster, "train")
+            await gang.leader()
+            await gang.trains()
             yield gang
 
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from jupiterd.daemon.runtime.clock import now_s
-from tests.bench.train.gangs import Change, Gang, Home, training
+from tests.bench.train.gangs import Change, Gang, Home, training, training_an_adapter
 from tests.support.daemons.cluster import three_daemons
 
 PACE_S = 10.0
@@ -43,9 +43,14 @@ async def kills(
     chance: random.Random,
     home: Home = three_daemons,
     pace_s: float = PACE_S,
+    *,
+    lora: bool = False,
 ) -> AsyncGenerator[Struck]:
-    """Strike one gang so many times; each strike hits another rank."""
-    async with training(engine, home) as gang:
+    """Strike one gang so many times; each strike hits another rank.
+
+    lora: it trains an adapter
+    """
+    async with (training_an_adapter if lora else training)(engine, home) as gang:
         await asyncio.sleep(PACE_S)  # spares get ready
         for _ in range(times):
             began_s = now_s()

@@ -11,26 +11,22 @@ computes a twelfth less; what its trainer does with all of them is shown beside.
 import importlib.metadata
 import json
 import os
-import statistics
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.training.tuning import tuned
 from jupiterd.daemon.catalog.model_specs import text_of_config
-from jupiterd.processes.environment import worker_environment
-from tests.bench.train.moment import Moment
-from tests.bench.train.turns import Contestant, Turns
+from tests.bench.train.race import OURS, ROOT, Race, print_rates, taken_by_turns
+from tests.bench.train.turns import Turns
 from tests.real.smollm2 import NotInTheIndexError, model_folder
 
-ROOT = Path(__file__).resolve().parents[3]
 SEQ_LEN, SEQUENCES = 256, 4
 MOST_ROUNDS = 6
-OURS, TRAINER = "ours", "Trainer"
+TRAINER = "Trainer"
 FULL, EVERYTHING = "mlx_lm full", "mlx_lm full, embeddings too"
 RIVALS = {"torch": {TRAINER: 1.0}, "mlx": {FULL: 0.95, EVERYTHING: 0.95}}
 """Engine -> who else tunes on it, and how many times as fast as they we are to be."""
@@ -156,13 +152,6 @@ def of_mlx_lm(model: Path, data: Path, steps: int, ended: Ended, *, everything: 
     train(loaded, AdamW(learning_rate=2e-5), CacheDataset(rows), None, own, training_callback=ends)
 
 
-def begun(engine: str, who: str, model: Path, data: Path, steps: int) -> Contestant:
-    """Return a process that takes so many steps, by turns."""
-    environment = worker_environment("train", {"engine": engine, "threads": os.cpu_count() or 1})
-    command = [sys.executable, "-m", __spec__.name, engine, who, str(model), str(data), str(steps)]
-    return Contestant(command, environment | {"PYTHONPATH": str(ROOT)}, data / f"{who}.log")
-
-
 def print_tuning(engine: str, rounds: int) -> None:
     """Print what each takes, and ours beside the others'."""
     names = ", ".join(f"{each} {importlib.metadata.version(each)}" for each in LIBRARIES[engine])
@@ -183,47 +172,8 @@ def print_tuning(engine: str, rounds: int) -> None:
         print(f"  {who}: {SETTINGS[who]}", flush=True)
     with tempfile.TemporaryDirectory() as data:
         write_text(Path(data), model)
-        times = _taken_by_turns(engine, model, Path(data), rounds)
-    _print_rates(times, RIVALS[engine])
-
-
-def _taken_by_turns(engine: str, model: Path, data: Path, rounds: int) -> dict[str, list[Moment]]:
-    """Return what each took in each round; tell it at once: a run that is cut has told it, too."""
-    everybody = [OURS, *RIVALS[engine]]
-    times: dict[str, list[Moment]] = {who: [] for who in everybody}
-    with ExitStack() as at_end:
-        contestants: dict[str, Contestant] = {}
-        for who in everybody:  # one after the other: the first step is taken alone, too
-            contestants[who] = begun(engine, who, model, data, 1 + rounds)
-            at_end.callback(contestants[who].end)
-            contestants[who].step(is_first=True)
-        for number in range(rounds):
-            # Whoever begins a round is another one each time.
-            for who in everybody[number % len(everybody) :] + everybody[: number % len(everybody)]:
-                times[who].append(contestants[who].step())
-            told = (
-                f"{who} {steps[-1].processor_s:.2f} s ({steps[-1].clock_s:.2f} s)"
-                for who, steps in times.items()
-            )
-            print(f"  processor time (clock) of a step: {', '.join(told)}", flush=True)
-    return times
-
-
-def _print_rates(times: dict[str, list[Moment]], rivals: dict[str, float]) -> None:
-    tokens = SEQUENCES * SEQ_LEN
-    for who, steps in times.items():
-        clock = tokens / statistics.median(step.clock_s for step in steps)
-        processor = tokens / statistics.median(step.processor_s for step in steps)
-        told = f"  {who}: {clock:,.0f} tokens/s, {processor:,.0f} for each second of processor time"
-        if who in rivals:
-            pairs = list(zip(steps, times[OURS], strict=True))
-            by_clock = statistics.median(a.clock_s / b.clock_s for a, b in pairs)
-            by_processor = statistics.median(a.processor_s / b.processor_s for a, b in pairs)
-            goal = rivals[who]
-            verdict = "reached" if by_processor >= goal else "MISSED"
-            told += f"; ours is {by_clock:.2f} x by the clock, {by_processor:.2f} x by processor"
-            told += f" time [>= {goal} {verdict}]"
-        print(told, flush=True)
+        race = Race(__spec__.name, engine, RIVALS[engine], SEQUENCES * SEQ_LEN)
+        print_rates(race, taken_by_turns(race, model, Path(data), rounds))
 
 
 def main() -> None:

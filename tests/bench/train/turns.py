@@ -59,6 +59,12 @@ class Contestant:
                 return Moment(*json.loads(line.removeprefix(_ANSWER)))
         raise RuntimeError(self._log.read_text()[-2000:])
 
+    def peak_bytes(self) -> int:
+        """Return the most memory that it has had so far."""
+        rows = Path(f"/proc/{self._process.pid}/status").read_text(encoding="utf-8").splitlines()
+        (peak,) = (row.split()[1] for row in rows if row.startswith("VmHWM:"))
+        return int(peak) * 1024
+
     def end(self) -> None:
         """End it, whatever it does."""
         self._process.kill()

@@ -1,4 +1,4 @@
-"""Strikes without an end in sight: `make chaos STRIKES=50 ENGINE=torch SEED=7`."""
+"""Strikes without an end in sight: `make chaos STRIKES=50 ENGINE=torch SEED=7 [LORA=1]`."""
 
 import os
 import random
@@ -19,6 +19,9 @@ STRIKES = int(os.environ.get("JUPITER_CHAOS_STRIKES") or 12)
 BLOWS = [Blow(name) for name in (os.environ.get("JUPITER_CHAOS_BLOWS") or "").split(",") if name]
 """Such as `lose packets,pull cable`; all kinds where none are named."""
 
+LORA = bool(os.environ.get("JUPITER_CHAOS_LORA"))
+"""Whether an adapter is trained beside a model that stays as it is."""
+
 pytestmark = pytest.mark.timeout(600 + 100 * STRIKES)
 
 
@@ -26,7 +29,8 @@ pytestmark = pytest.mark.timeout(600 + 100 * STRIKES)
 async def test_a_training_that_is_struck_again_and_again_ends_like_one_that_is_not(
     tmp_path: Path, packet_filter: None, engine: str, seed: int
 ) -> None:
-    await run_struck(tmp_path, engine, STRIKES, random.Random(seed), BLOWS or tuple(Blow))
+    chance = random.Random(seed)
+    await run_struck(tmp_path, engine, STRIKES, chance, BLOWS or tuple(Blow), lora=LORA)
 
 
 @pytest.mark.parametrize("islands", [MIXED, THREE], ids=["hybrid", "three-islands"])
@@ -36,4 +40,4 @@ async def test_islands_that_are_struck_again_and_again_end_like_others(
     pytest.importorskip("mlx.core")
     chance = random.Random(seed)
     blows = dealt_with_moments(STRIKES, chance, BLOWS or tuple(Blow))
-    await run_struck_islands(tmp_path, islands, blows, chance)
+    await run_struck_islands(tmp_path, islands, blows, chance, lora=LORA)

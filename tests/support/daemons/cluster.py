@@ -227,18 +227,22 @@ class Cluster:
         what: str,
         timeout_s: float,
         daemon: Daemon | None = None,
+        noun: str = "cycle",
     ) -> Document:
-        """Follow a daemon's cycle until `is_so` holds of its document; return that."""
+        """Follow a daemon's cycle until `is_so` holds of its document; return that.
+
+        noun: `train` follows a run without the cycle
+        """
         document: Document = {}
         try:
             async with (
                 asyncio.timeout(timeout_s),
                 ControlChannel((daemon or self[0]).state_dir) as channel,
-                contextlib.aclosing(watch(channel, "cycle")) as messages,
+                contextlib.aclosing(watch(channel, noun)) as messages,
             ):
                 async for message in messages:
                     document = folded(document, message)
-                    cycle = document.get("cycle")
+                    cycle = document.get(noun)
                     if cycle is not None and is_so(cycle):
                         return cycle
         except TimeoutError:

@@ -16,6 +16,7 @@ from statistics import fmean
 
 from jupiterd.cluster.ledger.island_runs import islands_of, number_of
 from jupiterd.ids import CycleId
+from tests.support.daemons.adapter_runs import Learner, learner
 from tests.support.daemons.cluster import Document, all_gone
 from tests.support.daemons.training_runs import WORDS, write_letters
 from tests.support.network import links
@@ -99,23 +100,27 @@ async def run_struck_islands(
     blows: Sequence[tuple[Blow, Moment]],
     chance: random.Random,
     expected: float | None = None,
+    *,
+    lora: bool = False,
 ) -> None:
     """Train by islands under strikes; it must end as if there weren't any.
 
-    expected: bits per byte of the model in the end; None: train without strikes before, to know
+    expected: bits per byte of the model in the end; None: train without strikes before, to know;
+    lora: train an adapter beside a model that stays as it is
     """
     sync = chance.choice(("blocking", "overlapped"))
     print(f"{islands}, {sync}", flush=True)
     rounds = ROUNDS_AT_LEAST + ROUNDS_PER_STRIKE * len(blows)
     letters = write_letters(folder)
+    what = learner(folder, letters, lora=lora)
     async with machines_on(MACHINES, folder) as machines:
         await machines.one_cluster(JOIN_S)
-        command = ("data", "prepare", str(letters), "--wait", "--timeout", str(PREPARED_S))
-        prepared = machines.ctl(*command)
+        command = ("data", "prepare", str(letters), *what.of_data)
+        prepared = machines.ctl(*command, "--wait", "--timeout", str(PREPARED_S))
         assert prepared.returncode == 0, prepared.stderr
         if expected is None:
-            expected = await StruckIslands(machines, islands, rounds, sync).undisturbed()
-        run = StruckIslands(machines, islands, rounds, sync)
+            expected = await StruckIslands(machines, what, islands, rounds, sync).undisturbed()
+        run = StruckIslands(machines, what, islands, rounds, sync)
         await run.struck(blows, chance)
         await run.assert_ends_like(expected)
         assert orphans(machines, folder) == []
@@ -133,8 +138,11 @@ def dealt_with_moments(
 class StruckIslands(AskedRun):
     """One training run by islands."""
 
-    def __init__(self, machines: Machines, islands: str, rounds: int, sync: str) -> None:
+    def __init__(
+        self, machines: Machines, what: Learner, islands: str, rounds: int, sync: str
+    ) -> None:
         super().__init__(machines)
+        self._what = what
         self._sync = sync
         self._islands = islands
         self._rounds = rounds
@@ -179,7 +187,8 @@ class StruckIslands(AskedRun):
 
     def _begin(self) -> None:
         self._start(
-            *("--data", "letters", "--model", "1m", "--seq-len", SEQ_LEN, "--seed", SEED),
+            *("--data", "letters", "--model", self._what.model, *self._what.options),
+            *("--seq-len", SEQ_LEN, "--seed", SEED),
             *("--batch-size", BATCH, "--gradient-accumulation-steps", 1),
             *("--max-steps", self._rounds * EVERY, "--sync-every", EVERY),
             *("--islands", self._islands, "--sync", self._sync),

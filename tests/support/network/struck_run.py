@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted
+from tests.support.daemons.adapter_runs import Learner, learner
 from tests.support.daemons.cluster import Document, all_gone
 from tests.support.daemons.training_runs import write_letters
 from tests.support.network.asked_run import AskedRun, is_open
@@ -60,22 +61,28 @@ async def run_struck(
     strikes: int,
     chance: random.Random,
     among: Sequence[Blow] = tuple(Blow),
+    *,
+    lora: bool = False,
 ) -> None:
-    """Train twice with the same seed, the second time under strikes; both must end alike."""
+    """Train twice with the same seed, the second time under strikes; both must end alike.
+
+    lora: train an adapter beside a model that stays as it is
+    """
     spare = strikes // 8  # while one machine trains alone nothing is struck, and it is quick
     steps = STEPS_AT_LEAST[engine] + STEPS_PER_STRIKE[engine] * (strikes + spare)
     letters = write_letters(folder)
+    what = learner(folder, letters, lora=lora)
     async with machines_on(RANKS, folder) as machines:
         await machines.one_cluster(JOIN_S)
         for machine in machines.machines:
             assert machines.ctl("node", "role", machine.name, "trainer").returncode == 0
-        command = ("data", "prepare", str(letters), "--wait", "--timeout", str(PREPARED_S))
-        prepared = machines.ctl(*command)
+        command = ("data", "prepare", str(letters), *what.of_data)
+        prepared = machines.ctl(*command, "--wait", "--timeout", str(PREPARED_S))
         assert prepared.returncode == 0, prepared.stderr
         began_s = time.monotonic()
-        expected = await StruckRun(machines, engine, steps).undisturbed()
+        expected = await StruckRun(machines, engine, steps, what).undisturbed()
         print(f"undisturbed: val_bpb {expected:.4f} in {time.monotonic() - began_s:.0f} s")
-        run = StruckRun(machines, engine, steps)
+        run = StruckRun(machines, engine, steps, what)
         await run.struck(dealt(strikes, blows_for_one_gang(among), chance), chance)
         await run.assert_ends_like(expected)
         assert orphans(machines, folder) == []
@@ -85,8 +92,9 @@ async def run_struck(
 class StruckRun(AskedRun):
     """One training run."""
 
-    def __init__(self, machines: Machines, engine: str, steps: int) -> None:
+    def __init__(self, machines: Machines, engine: str, steps: int, what: Learner) -> None:
         super().__init__(machines)
+        self._what = what
         self._engine = engine
         self._steps = steps
         self._end_s = END_S + END_S_PER_STEP * steps
@@ -132,7 +140,7 @@ class StruckRun(AskedRun):
     def _train_on(self, nodes: str, batch: int) -> None:
         options = {
             "--data": "letters",
-            "--model": "1m",
+            "--model": self._what.model,
             "--engine": self._engine,
             "--nodes": nodes,
             "--max-steps": self._steps,
@@ -141,7 +149,8 @@ class StruckRun(AskedRun):
             "--gradient-accumulation-steps": 1,
             "--seed": SEED,
         }
-        self._start(*(word for option in options.items() for word in option))
+        words = (word for option in options.items() for word in option)
+        self._start(*words, *self._what.options)
 
     async def _strike(self, blow: Blow, chance: random.Random) -> str:
         """Strike once, and undo it when the others have gone on; return what came of it."""

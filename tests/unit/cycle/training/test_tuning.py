@@ -11,6 +11,7 @@ from jupiterd.cycle.runs.fitted_plan import (
 )
 from jupiterd.cycle.runs.recorded_settings import OF_TUNING
 from jupiterd.cycle.runs.run_settings import RunSettings
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.cycle.training.step_budget import passes_over
 from jupiterd.cycle.training.tuning import HIGH_RATE, tuned, tuning_lines, tuning_rate
@@ -160,3 +161,12 @@ def test_the_rate_is_told_and_one_that_is_high_is_called_so() -> None:
     assert "0.003 is high for weights that are given" in told
     unknown = first_plan_of_run(ONE_MILLION, TUNING)
     assert "warm-up 3% of the steps" in lines(ONE_MILLION, unknown)
+
+
+def test_a_rate_is_high_for_an_adapter_from_ten_times_as_much_on() -> None:
+    usual = plan_of_run(ONE_MILLION, TUNING, 160)
+    options = usual.options.model_copy(update={"adapter": AdapterOptions()})
+    of_adapter = usual.model_copy(update={"options": options, "learning_rate": 9e-4})
+    assert "is high" not in lines(ONE_MILLION, of_adapter)
+    told = lines(ONE_MILLION, of_adapter.model_copy(update={"learning_rate": 3e-3}))
+    assert "0.003 is high for an adapter: from 0.001 on the model soon forgets" in told

@@ -171,7 +171,7 @@ class RankTraining:
         return self._finished()
 
     def _train(self, loop: TrainingLoop) -> None:
-        if self._task.params.get("is_tuning") and "checkpoint" not in self._task.inputs:
+        if self._task.params.get("is_tuning") and not self._goes_on:
             self._measure_initial()
         if "island" not in self._task.params:
             self._watch.begin(self._start.step)
@@ -192,6 +192,11 @@ class RankTraining:
             self._task, loop, island, self._checkpoints, self._keeper, self._report
         )
         self._rounds.run(self._start.step, self._start.tokens)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Say whether the ranks go on from a checkpoint, which one of them may still wait for."""
+        return "checkpoint" in self._task.inputs or not self._late.is_here
 
     def _measure_initial(self) -> None:
         loss = self._watch.measure_initial()

@@ -16,12 +16,12 @@ from tests.bench.train.gangs import without_name_server
 from tests.bench.train.joins import joins
 from tests.bench.train.kills import Struck, kills
 from tests.bench.train.lone_kills import LoneStrike, lone_kills
-from tests.bench.train.lora import print_lora
 from tests.bench.train.losses import CABLES, Loss, losses
 from tests.bench.train.memory_peaks import print_peaks
 from tests.bench.train.micro_batches import print_micro_batches
+from tests.bench.train.rivals.lora import print_lora
+from tests.bench.train.rivals.tuning import print_tuning
 from tests.bench.train.supervision import supervision
-from tests.bench.train.tuning import print_tuning
 from tests.bench.train.vocabulary import print_vocabularies
 
 GOALS = {

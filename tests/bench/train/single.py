@@ -121,7 +121,7 @@ def step_of(contestant: Contestant, warm_steps: int = WARM_STEPS, steps: int = S
 
 def on_cpu(folder: Path) -> dict[str, tuple[Contestant, str]]:
     """Return everybody, and whom each is measured against; ours against nobody."""
-    from tests.bench.train.trainer import trainer_steps
+    from tests.bench.train.rivals.trainer import trainer_steps
 
     shape, gpt2 = preset("1m"), gpt2_of_one_million()
     tokens = write_shards(folder / "shards", shape)

@@ -16,6 +16,8 @@ from jupiterd.workers.train import catch_up_rank
 from jupiterd.workers.train.catch_up_rank import MOST_STEPS, CatchUpRank
 from jupiterd.workers.training_engine import Gradients, TrainingEngine
 from tests.support.workers.gangs import Gangs, plan_of
+from tests.unit.workers.train.held_out.test_held_out_monitor import STRANGE
+from tests.unit.workers.train.test_given_weights import held
 
 BEGUN, STEPS = 10, 40
 
@@ -40,8 +42,10 @@ def test_a_rank_whose_state_comes_later_changes_nothing(
     for folder in folders:
         folder.mkdir()
     gangs.trained(folders[0], engine, STEPS, (0.0,), (4,), more_params=every(BEGUN))
-    state = {"checkpoint": str(folders[0] / "0" / f"checkpoint-{BEGUN:08}")}
-    late = {"late_ranks": [1], "from_step": BEGUN, "from_checkpoint": "it"}
+    held_out = held(tmp_path / "held", STRANGE)
+    checkpoint = str(folders[0] / "0" / f"checkpoint-{BEGUN:08}")
+    state = held_out | {"checkpoint": checkpoint}
+    late = {"late_ranks": [1], "from_step": BEGUN, "from_checkpoint": "it", "is_tuning": True}
     early, newcomer = gangs.trained(
         folders[1], engine, STEPS, (0.01, 0.01), (4, 4), more_inputs=state,
         more_params=every(BEGUN) | late | {"arrives_after_steps": missed},

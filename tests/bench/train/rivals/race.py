@@ -14,9 +14,9 @@ from pathlib import Path
 
 from jupiterd.processes.environment import worker_environment
 from tests.bench.train.moment import Moment
-from tests.bench.train.turns import Contestant
+from tests.bench.train.rivals.turns import Contestant
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 OURS = "ours"
 GIB = 1 << 30
 

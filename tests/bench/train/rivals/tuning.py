@@ -20,8 +20,8 @@ from typing import Any
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.training.tuning import tuned
 from jupiterd.daemon.catalog.model_specs import text_of_config
-from tests.bench.train.race import OURS, ROOT, Race, print_rates, taken_by_turns
-from tests.bench.train.turns import Turns
+from tests.bench.train.rivals.race import OURS, ROOT, Race, print_rates, taken_by_turns
+from tests.bench.train.rivals.turns import Turns
 from tests.real.smollm2 import NotInTheIndexError, model_folder
 
 SEQ_LEN, SEQUENCES = 256, 4
@@ -101,7 +101,7 @@ def of_trainer(model: Path, data: Path, steps: int, ended: Ended) -> None:
     import torch
     from transformers import AutoModelForCausalLM
 
-    from tests.bench.train.trainer import run_trainer
+    from tests.bench.train.rivals.trainer import run_trainer
 
     loaded = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
     batch = (MICRO_BATCHES["torch"], SEQUENCES // MICRO_BATCHES["torch"], SEQ_LEN)

@@ -18,9 +18,9 @@ from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.training.tuning import tuned
 from jupiterd.daemon.catalog.model_specs import text_of_config
-from tests.bench.train.race import OURS, Race, print_rates, taken_by_turns
-from tests.bench.train.tuning import MOST_ROUNDS, SEQ_LEN, SEQUENCES, Ended, write_text
-from tests.bench.train.turns import Turns
+from tests.bench.train.rivals.race import OURS, Race, print_rates, taken_by_turns
+from tests.bench.train.rivals.tuning import MOST_ROUNDS, SEQ_LEN, SEQUENCES, Ended, write_text
+from tests.bench.train.rivals.turns import Turns
 from tests.real.smollm2 import NotInTheIndexError, model_folder
 
 ADAPTER = AdapterOptions(rank=16, alpha=32)
@@ -77,7 +77,7 @@ def of_peft(model: Path, data: Path, steps: int, ended: Ended) -> None:
     from torch.utils.data import DataLoader
     from transformers import AutoModelForCausalLM
 
-    from tests.bench.train.trainer import Sequences
+    from tests.bench.train.rivals.trainer import Sequences
 
     base = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
     config = LoraConfig(

@@ -1,0 +1,1 @@
+"""Others' programs that train what Jupiter trains: by turns with ours."""

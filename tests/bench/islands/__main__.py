@@ -6,11 +6,12 @@ python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--from-seed
                               [--keep FOLDER] [--who TEXT]...
                               [--muon-rate R] [--share S]
                               [--sync-every N] [--network-machines N] [--network-rounds N]
-                              [--network-passes N] [--kill-every N]
+                              [--network-passes N] [--kill-every N] [--mbit N]
 
 Losses, unequal, sameness, hashes and cost run in this process: they are those of the product's
 engines and of its outer loop, on one thread; the last three in fp32. `network` and `kill` run real
-daemons on machines of their own, whose links carry 1 Gbit/s, as root on Linux.
+daemons on machines of their own, whose links carry 1 Gbit/s, as root on Linux; so does `adapters`,
+with a model that people have, over links of 20 Mbit/s.
 
 With --keep, losses can be measured in pieces: what is found in the folder isn't measured again, and
 the table is of all that is there. --who none only prints it.
@@ -32,6 +33,7 @@ from jupiterd.cycle.training.engine_options import Switch
 from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.processes.environment import worker_environment
 from tests.bench.figure import machine
+from tests.bench.islands.adapters import print_adapters
 from tests.bench.islands.contestants import Outer, Race, apart, synchronous
 from tests.bench.islands.cost import print_cost
 from tests.bench.islands.kept import KeptResults
@@ -137,7 +139,7 @@ def print_hashes(text: Text, shape: ModelShape, rounds: int) -> None:
 def print_wired(shape: ModelShape, chosen: argparse.Namespace) -> None:
     """Let islands train on machines of their own."""
     if missing := why_there_is_no_lab((THROTTLE,)):
-        print(f"network, kill: not measured: {missing}")
+        print(f"network, kill, adapters: not measured: {missing}")
         return
     if chosen.only in "network":
         often = chosen.network_rounds, chosen.network_passes
@@ -145,6 +147,9 @@ def print_wired(shape: ModelShape, chosen: argparse.Namespace) -> None:
     if chosen.only in "kill":
         for sync in LAGS:
             asyncio.run(print_killed(preset("1m"), chosen.kill_every, sync))
+    if chosen.only in "adapters":
+        often = chosen.network_rounds, chosen.network_passes
+        asyncio.run(print_adapters(chosen.mbit, *often))
 
 
 def main() -> None:
@@ -168,6 +173,7 @@ def main() -> None:
     parser.add_argument("--network-machines", type=int, default=2, help="one on MLX; full: 4")
     parser.add_argument("--network-rounds", type=int, default=2, help="beside the first; full: 10")
     parser.add_argument("--network-passes", type=int, default=3, help="over all layouts")
+    parser.add_argument("--mbit", type=int, default=20, help="of a link, for adapters")
     parser.add_argument("--kill-every", type=int, default=20, help="the same, for kill; full: 100")
     parser.add_argument("--size", choices=tuple(SIZES), default="3m-wide")
     parser.add_argument("--seq-len", type=int, default=64)
@@ -178,7 +184,7 @@ def main() -> None:
     shape = shape_of(chosen.size, chosen.seq_len, chosen.precision, chosen.compile)
     print(machine())
     print(f"  {parameter_count(shape):,} parameters, {ISLANDS} islands of {chosen.batch} sequences")
-    if any(chosen.only in name for name in ("network", "kill")):
+    if any(chosen.only in name for name in ("network", "kill", "adapters")):
         print_wired(exact, chosen)
     learned = ("sameness", "hashes", "cost", "losses", "unequal", "recipe")
     if not any(chosen.only in name for name in learned):

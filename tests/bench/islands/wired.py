@@ -116,22 +116,34 @@ class Wired:
 
 
 @contextlib.asynccontextmanager
-async def wired(count: int, bits_per_s: int, model: ModelShape) -> AsyncGenerator[Wired]:
-    """Yield so many machines with a packed data set."""
+async def wired(count: int, bits_per_s: int, model: ModelShape | Path) -> AsyncGenerator[Wired]:
+    """Yield so many machines with a packed data set.
+
+    bits_per_s: what links carry; 0: what they can; model: to be drawn, or the folder of its weights
+    """
     assert not why_there_is_no_lab((THROTTLE,)), why_there_is_no_lab((THROTTLE,))
     with tempfile.TemporaryDirectory(prefix="jupiter-bench-") as name, lab_of(count) as lab:
         folder = Path(name)
-        for host in lab.hosts:
+        for host in lab.hosts if bits_per_s else ():
             shaped(host, bits_per_s)
         write_files(folder / "text", FILES)
-        (folder / "small").mkdir()
-        fields = json.dumps(config_fields(model_config(model)))
-        (folder / "small" / "config.json").write_text(fields, encoding="utf-8")
+        given = model if isinstance(model, Path) else _written(folder / "small", model)
         async with machines_of(lab, folder) as machines:
             await machines.one_cluster(JOIN_S)
             with Stamps(machines.machines) as stamps:
                 command = ("data", "prepare", str(folder / "text"), "--wait")
-                command += ("--vocab-size", str(model.vocab_size))
+                command += (
+                    ("--tokenizer", str(model))
+                    if isinstance(model, Path)
+                    else ("--vocab-size", str(model.vocab_size))
+                )
                 prepared = await asyncio.to_thread(machines.ctl, *command)
                 assert prepared.returncode == 0, prepared.stderr
-                yield Wired(machines, stamps, folder / "small")
+                yield Wired(machines, stamps, given)
+
+
+def _written(folder: Path, model: ModelShape) -> Path:
+    folder.mkdir()
+    fields = json.dumps(config_fields(model_config(model)))
+    (folder / "config.json").write_text(fields, encoding="utf-8")
+    return folder

@@ -83,7 +83,7 @@ def _row(row: Mapping[str, Any]) -> Row:
         "state": Cell(state, tone),
         "count": _count(row, state, tone),
         "elapsed": _time(row.get("elapsed_s")),
-        "eta": _time(row.get("eta_s")) if row.get("eta_s") is not None or is_running else _EMPTY,
+        "eta": _time_left(row) if is_running else _EMPTY,
         "rate": Cell(rate(row["rate"])) if row.get("rate") else _EMPTY,
         "detail": Cell(
             plain(row.get("detail")) if row.get("detail") and state != "skipped" else "", Tone.FAINT
@@ -99,6 +99,12 @@ def _count(row: Mapping[str, Any], state: str, tone: Tone) -> Cell:
     if state == "running" and not row.get("done") and not row.get("total"):
         return Cell("preparing", tone)
     return _EMPTY if state == "waiting" else Cell(amount(row), tone)
+
+
+def _time_left(row: Mapping[str, Any]) -> Cell:
+    if stalled_s := row.get("stalled_s"):
+        return Cell(f"stalled {duration(stalled_s)}", Tone.WARN)
+    return _time(row.get("eta_s"))
 
 
 def _time(seconds: float | None) -> Cell:

@@ -151,6 +151,8 @@ def _steps(cycle: Mapping[str, Any]) -> Line:
 def _time_left(cycle: Mapping[str, Any]) -> Line:
     """Return the time left of the running phase; it isn't known for a whole cycle."""
     for row in of_round(cycle):
+        if row.get("state") == "running" and row.get("stalled_s"):
+            return line(f"stalled for {duration(row['stalled_s'])}", Tone.WARN)
         if row.get("state") == "running" and row.get("eta_s") is not None:
             return line(f"{duration(row['eta_s'])} of {plain(row.get('phase'))}")
     return (NOTHING,)

@@ -57,16 +57,23 @@ def heavy_drop_lines(cycle: Cycle) -> list[str]:
 def _cells(row: Row) -> list[str]:
     is_running = row.get("state") == "running"
     is_training = row.get("phase") == "train"
-    eta = row.get("eta_s") if is_running else None
     return [
         plain(row.get("phase")),
         plain(row.get("state")),
         _number(row.get("in"), _TRAINED[0] if is_training else ""),
         _out(row) if is_running else _number(row.get("out"), _TRAINED[1] if is_training else ""),
         rate(row["rate"]) if row.get("rate") else "-",
-        duration(eta) if eta is not None else "-",
+        _time_left(row) if is_running else "-",
         dropped_line(row.get("dropped") or {}) or "-",
     ]
+
+
+def _time_left(row: Row) -> str:
+    """Return how long a running phase takes yet, or for how long nothing has moved in it."""
+    if stalled_s := row.get("stalled_s"):
+        return f"stalled for {duration(stalled_s)}"
+    eta_s = row.get("eta_s")
+    return "-" if eta_s is None else duration(eta_s)
 
 
 _TRAINED = "sequences", "steps"

@@ -350,6 +350,8 @@ def _running(row: Row) -> str:
     parts += shown_values(row)
     if row.get("eta_s") is not None:
         parts.append(f"{duration(row['eta_s'])} left")
+    elif row.get("stalled_s"):
+        parts.append(f"nothing new for {duration(row['stalled_s'])}")
     if row.get("detail"):
         parts.append(plain(row["detail"]))
     return ", ".join(parts)

@@ -193,7 +193,7 @@ def _without_growth(plan: TrainPlan, recipe: Recipe) -> TrainPlan:
 
 def _steps_of_passes(plan: TrainPlan, budget: StepBudget, sequences: int) -> int:
     """Return the steps of a pass, or of as many as make it worth while to measure after them."""
-    scored = sequences_to_score(plan.batch_sequences, sequences)
+    scored = sequences_to_score(sequences)
     interval = least_interval(plan.batch_sequences, scored, PLACES_COST)
     passes = math.ceil(interval / budget.steps_per_pass)
     return max(1, round(max(1, passes) * budget.steps_per_pass))

@@ -7,8 +7,9 @@ A forward pass alone takes about a third of a step's time for as many tokens.
 
 import math
 
-MOST_SEQUENCES = 64
-MOST_STEPS = 4
+LEAST_SEQUENCES, MOST_SEQUENCES = 16, 64
+SEQUENCES_SHARE = 100
+"""Between those, the data has so many times as many sequences: long trainings can afford more."""
 LEAST_PASSES_SHARE = 4
 """The data has at least so many times as many sequences."""
 
@@ -22,9 +23,13 @@ MEASUREMENTS = 20
 """Of one training, where its steps are many: a curve has that many points."""
 
 
-def sequences_to_score(batch: int, trained_on: int) -> int:
-    """Return how many sequences are enough, for steps of `batch` over so many sequences of data."""
-    return max(1, min(MOST_SEQUENCES, MOST_STEPS * batch, trained_on // LEAST_PASSES_SHARE))
+def sequences_to_score(trained_on: int) -> int:
+    """Return how many sequences are enough, for so many sequences of data.
+
+    The batch has no part in it: two runs of one model begin with one figure on one text.
+    """
+    wanted = min(MOST_SEQUENCES, max(LEAST_SEQUENCES, trained_on // SEQUENCES_SHARE))
+    return max(1, min(wanted, trained_on // LEAST_PASSES_SHARE))
 
 
 def least_interval(batch: int, scored: int, most_cost: float = MOST_COST) -> int:

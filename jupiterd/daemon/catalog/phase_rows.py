@@ -111,6 +111,7 @@ def _phase(of: _Round, phase: Phase) -> dict[str, Any]:
     if live is not None and not has_passed and _is_at(live, number, phase):
         keys = ("done", "total", "unit", "rate", "eta_s", "elapsed_s", "values", "detail")
         told = {"state": "running", "preparing": live.get("preparing")}
+        told |= {"stalled_s": live["stalled_s"]} if "stalled_s" in live else {}
         return document | told | {key: live[key] for key in keys}
     if phase is Phase.TRAIN:
         return document | _trained(cycle, number, of.islands)

@@ -67,7 +67,7 @@ def with_decisions(
         scored_before: the step of the weights that were to be scored last, reported or not.
     """
     merged = closed.first_step + closed.steps
-    scored = sequences_to_score(of.plan.batch_sequences, of.sequences)
+    scored = sequences_to_score(of.sequences)
     smallest = min((taken.batches or closed.batches).values(), default=1)
     is_due = is_scored(of.plan, horizon, merged, scored_before, scored, smallest)
     return replace(taken, horizon=horizon.to_plain(), scored_step=merged if is_due else 0)

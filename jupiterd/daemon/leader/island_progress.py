@@ -48,6 +48,7 @@ def united(run: Plain, parts: Sequence[Plain]) -> dict[str, Any]:
         "unit": "steps",
         "rate": None if least is None else least["rate"],
         "eta_s": None if least is None else least["eta_s"],
+        **({"stalled_s": least["stalled_s"]} if least and "stalled_s" in least else {}),
         "values": {
             **_values(at_work),
             **_rates(outer),

@@ -40,6 +40,12 @@ RATE_BASIS_UNITS = 3
 """A rate is told once so much has been done in so long; on less, time left would be a guess."""
 
 
+STALLED_S = 20.0
+STALLED_GAPS = 3.0
+"""Nothing moves, where nothing more was told for so long and for so many times the longest silence
+so far: what scores held-out text, or trains large steps, isn't stalled between them."""
+
+
 @dataclass(frozen=True)
 class Basis:
     """What a rate is counted from: the first reading, so that starting up has no part in it."""
@@ -67,6 +73,8 @@ class PhaseProgress:
     basis: Basis | None = None
     moved_s: float = 0.0
     """When it was last told that more is done."""
+    longest_gap_s: float = 0.0
+    """Between two such readings, since the rate is counted."""
     nodes: dict[str, NodeId] = field(default_factory=dict[str, NodeId])
     """Item -> who does it, as far as that is told."""
     preparing: tuple[Preparing, float] | None = None
@@ -81,9 +89,11 @@ class PhaseProgress:
         self.preparing = None
         done = self._done()
         if done != before:
+            if self.basis is not None:
+                self.longest_gap_s = max(self.longest_gap_s, now_s - self.moved_s)
             self.moved_s = now_s
         if event.done > 0 and (self.basis is None or done < self.basis.done):
-            self.basis = Basis(now_s, done)
+            self.basis, self.longest_gap_s = Basis(now_s, done), 0.0
 
     def complete(self, item: str) -> None:
         """Take an item as done: one that never knew how much there is knows it now."""
@@ -114,7 +124,17 @@ class PhaseProgress:
             "preparing": self._prepares(now_s),
             "detail": "; ".join(filter(None, map(self.extra.get, (TRAINED_BY, LET_GO, "detail")))),
             **{name: self.extra[name] for name in ("outer", "ahead") if name in self.extra},
+            **self._stalled(now_s),
         }
+
+    def _stalled(self, now_s: float) -> dict[str, float]:
+        """Return for how long nothing has moved; nothing where that is nothing odd."""
+        silent_s = now_s - self.moved_s
+        is_over = self._total() and self._done() >= self._total()
+        if self.basis is None or self.preparing is not None or is_over:
+            return {}
+        patience_s = max(STALLED_S, STALLED_GAPS * self.longest_gap_s)
+        return {"stalled_s": silent_s} if silent_s > patience_s else {}
 
     def _prepares(self, now_s: float) -> dict[str, Any] | None:
         if self.preparing is None:
@@ -127,12 +147,12 @@ class PhaseProgress:
     def _left_s(self, now_s: float) -> float | None:
         """Return how long it takes yet: told at each reading, and counted down until the next.
 
-        None where too little is known, or the time is over: what is under way takes longer than
-        what came before, and nobody knows how long.
+        None where too little is known, nothing moves, or the time is over: what is under way takes
+        longer than what came before, and nobody knows how long.
         """
         total, done = self._total(), self._done()
         rate = None if self.basis is None else self.basis.rate(self.moved_s, done)
-        if not rate or not total:
+        if not rate or not total or self._stalled(now_s):
             return None
         left_s = (total - done) / rate - (now_s - self.moved_s)
         return max(0.0, left_s) if left_s > 0 or done == total else None

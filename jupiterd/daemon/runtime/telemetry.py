@@ -161,6 +161,7 @@ _OPTIONAL: Mapping[str, Callable[[object], bool]] = {
     "ahead": _is_gang,
     "attempt": _is_number_or_none,
     "preparing": _is_preparing,
+    "stalled_s": _is_number_or_none,
 }
 """Fields that only some running phases have."""
 

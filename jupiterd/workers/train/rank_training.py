@@ -118,7 +118,7 @@ class RankTraining:
             task.inputs_named("holdout"),
             task.inputs["tokenizer"],
             shards.seq_len,
-            sequences_to_score(job.plan.batch_sequences, shards.sequences),
+            sequences_to_score(shards.sequences),
             self._micro_batch,
             documents_apart=engine.options.documents_apart,
         )

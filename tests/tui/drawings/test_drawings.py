@@ -325,6 +325,8 @@ def test_the_readings_of_a_running_training():
     assert shown["tokens/s"] == "10,240"
     assert shown["tokens"] == "1,234,567"
     assert shown["time left"] == "1 min 20 s of train"
+    stalled = [_row("train", "running", stalled_s=45.0)]
+    assert _readings(round=1, phases=stalled)["time left"] == "stalled for 45 s"
     assert shown["bits/byte"] == "2.5000"
 
 

@@ -39,7 +39,7 @@ class HeldOutMonitor:
         self._plan = plan
         self._validation = validation
         self._best = best
-        scored = sequences_to_score(plan.batch_sequences, sequences)
+        scored = sequences_to_score(sequences)
         self._interval = measure_interval(plan.steps, plan.batch_sequences, scored)
         self.horizon = horizon
         self.report_busy: Callable[[int], None] = lambda _: None

@@ -1,3 +1,4 @@
+from jupiterd.ctl.output.phase_lines import phase_lines
 from jupiterd.ctl.output.progress_lines import (
     RUNNING_INTERVAL_S,
     Line,
@@ -27,6 +28,15 @@ def test_a_phase_is_announced_then_counted_then_summed_up():
     shown, lines = next_lines(shown, _train("done", 600, elapsed_s=100.0), 6.0)
     assert lines == [Line("round 1 train     done: 600 steps in 1 min 40 s (6.00/s)")]
     assert next_lines(shown, _train("done", 600, elapsed_s=100.0), 7.0)[1] == []
+
+
+def test_a_phase_in_which_nothing_moves_promises_no_time():
+    stalled = {"eta_s": None, "stalled_s": 45.0}
+    shown, _ = next_lines(PrintedProgress(), _train("running", 0), 0.0)
+    _, lines = next_lines(shown, _train("running", 120, **stalled), 5.0)
+    assert lines[0].text.endswith("120 of 600 steps, 6.00/s, nothing new for 45 s")
+    table = phase_lines(_train("running", 120, **stalled))
+    assert "stalled for 45 s" in table[1]
 
 
 def test_a_running_phase_gets_a_line_every_five_seconds_at_most():

@@ -65,7 +65,7 @@ class Line:
         closing = Closing(("a", "b"), (1, 1))
         order = next_order(self.training(horizon), rounds, closing, TWO, self.every)
         asked = max(horizon.step, *self.scored[-self.lag :])
-        batch, scored = self.plan.batch_sequences, sequences_to_score(4, self.sequences)
+        batch, scored = self.plan.batch_sequences, sequences_to_score(self.sequences)
         is_due = is_scored(self.plan, horizon, merged, asked, scored, batch // 2)
         self.orders.append(order)
         self.horizons.append(horizon)

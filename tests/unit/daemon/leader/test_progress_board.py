@@ -83,6 +83,27 @@ def test_starting_up_has_no_part_in_the_rate(board: ProgressBoard) -> None:
     assert shown(board, 219.0)["eta_s"] == 0.0, "nothing is left, however late it is told"
 
 
+def test_while_nothing_moves_no_time_is_promised(board: ProgressBoard) -> None:
+    for step in range(1, 12):
+        board.advance(CYCLE, "train", Progressed(step, 500, "steps", {}), 100.0 + 2 * step)
+    assert shown(board, 132.0)["eta_s"] == pytest.approx(968.0), "ten seconds are nothing odd"
+    assert "stalled_s" not in shown(board, 132.0)
+    plain = shown(board, 143.0)
+    assert (plain["eta_s"], plain["stalled_s"]) == (None, pytest.approx(21.0))
+    assert shown(board, 722.0)["stalled_s"] == pytest.approx(600.0)
+    board.advance(CYCLE, "train", Progressed(12, 500, "steps", {}), 724.0)
+    assert "stalled_s" not in shown(board, 724.0)
+    assert shown(board, 1324.0)["eta_s"] is not None, "it was silent so long before, and went on"
+
+
+def test_what_is_prepared_again_or_over_is_not_stalled(board: ProgressBoard) -> None:
+    board.advance(CYCLE, "a", Progressed(1, 10, "documents", {}), 110.0)
+    board.prepare(CYCLE, Preparing("loading"), 120.0)
+    assert "stalled_s" not in shown(board, 200.0)
+    board.advance(CYCLE, "a", Progressed(10, 10, "documents", {}), 210.0)
+    assert "stalled_s" not in shown(board, 400.0)
+
+
 @pytest.mark.parametrize(
     ("done", "at_s"),
     [(0, 100.0), (1, 160.0), (3, 170.0), (9, 152.9)],

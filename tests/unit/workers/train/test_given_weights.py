@@ -51,6 +51,19 @@ def tuned(inputs: dict[str, str], out: Path, plan: TrainPlan, **more: Any) -> Ch
     return checkpoints(frames)[-1]
 
 
+@pytest.mark.parametrize("batch", [1, 3, 12])
+def test_whatever_the_batch_they_begin_with_one_figure_on_one_text(
+    batch: int, given: dict[str, str], tmp_path: Path
+) -> None:
+    own, other = (
+        Horizon.of(tuned(given, tmp_path / f"of-{size}", plan).progress.horizon)
+        for size in (6, batch)
+        for plan in [tuning(GENTLE, 2).model_copy(update={"batch_sequences": size})]
+    )
+    assert other.first_loss == pytest.approx(own.first_loss, abs=1e-4)
+    assert other.bytes_per_token == own.bytes_per_token
+
+
 def test_they_are_measured_before_the_first_step(
     given: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,6 +68,13 @@ def test_every_domain_in_a_page_is_one():
         assert isinstance(parse_domain(block.text, "cooking.yaml"), Domain)
 
 
+def test_the_page_of_domains_shows_where_it_is_said_that_nothing_is_generated():
+    found = [block.text for block in blocks(DOCS / "domains.md") if block.language == "yaml"]
+    domains = [parse_domain(text, "cooking.yaml") for text in found if "templates: []" in text]
+    assert [len(domain.generation.templates or ()) for domain in domains] == [0]
+    assert "generation" not in YAML(typ="safe").load(found[0]), "else the first four are"
+
+
 def test_every_kind_of_source_is_named_and_no_other():
     told = {kind for row in rows("domains.md", "kind") for kind in re.findall(r"`([^`]+)`", row[0])}
     assert told == kinds_of_sources()

@@ -206,12 +206,17 @@ def status(invocation: Invocation, run: str | None, **wanted: bool) -> None:
       jupiterctl train status -o json | jq .train.loss
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.train.last_checkpoint import checkpoints_of
 
     document = ask(invocation.state_dir, f"{NOUN}/{run}" if run else NOUN)
     train = document.get(NOUN)
     views = views_of(invocation.state_dir, train, wanted)
     Console.of(invocation).show(
-        {**document, **views}, lambda: [*status_lines(train), *view_lines(views)]
+        {**document, **views},
+        lambda: [
+            *status_lines(train, checkpoints_of(invocation.state_dir, train, views)),
+            *view_lines(views),
+        ],
     )
 
 
@@ -301,14 +306,22 @@ def _batch_lines(done: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def status_lines(train: Mapping[str, Any] | None) -> list[str]:
-    """Return the lines about a training's status; None: no training was started."""
+def status_lines(
+    train: Mapping[str, Any] | None, checkpoints: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Return the lines about a training's status; None: no training was started.
+
+    checkpoints: those of one that was stopped or failed
+    """
+    from jupiterd.ctl.train.last_checkpoint import AT_REST, last_step_line
+
     if not train:
         return ["no training run has been started; what a cycle trains: jupiterctl cycle status"]
     ended = train.get("state") in ENDED_STATES
     lines = [f"training {cycle_summary(train)}", *failure_lines(train)]
     lines += [*island_lines(train), *prediction_lines(train), *training_lines(train)]
-    again = [goes_on_line(train["id"])] if train.get("state") in {"stopped", "failed"} else []
+    is_at_rest = train.get("state") in AT_REST
+    again = [last_step_line(train, checkpoints), goes_on_line(train["id"])] if is_at_rest else []
     return [*lines, *again, *(final_lines(train) if ended else [])]
 
 

@@ -285,6 +285,27 @@ def test_status_of_one_that_was_stopped_says_so_and_where_its_checkpoints_are(da
     assert told[-1] == "model: none yet; its checkpoints: jupiterctl model list"
 
 
+CHECKPOINT = {
+    "id": "ab" * 32, "island": None, "round": 1, "step": 40, "tokens": 9, "loss": 2.34567,
+    "is_final": False, "on_trunk": True, "copies": ["nuc", "mini\x1b[2J"], "copies_wanted": 2,
+}  # fmt: skip
+
+
+def test_status_of_one_that_rests_says_its_last_step_and_who_has_it(daemon, ctl):
+    stopped = train("stopped") | {"step": 40, "loss": 2.34567}
+    daemon.documents["train"] = {"schema": "jupiter/v1", "train": stopped}
+    assert "last step: 40, loss 2.3457" in ctl("train", "status").out.splitlines(), "nobody has it"
+    view = {"run": stopped["id"], "rows": [CHECKPOINT], "more": 0, "silent": 0}
+    daemon.documents[f"checkpoints/{stopped['id']}"] = {"checkpoints": view}
+    said = "last step: 40, loss 2.3457; its checkpoint abababab is on nuc, mini?[2J"
+    assert said in ctl("train", "status").out.splitlines()
+    view["rows"] = [CHECKPOINT | {"copies": []}]
+    assert "abababab is on no machine in reach" in ctl("train", "status").out
+    view["rows"] = []
+    daemon.documents["train"] = {"schema": "jupiter/v1", "train": stopped | {"step": 0}}
+    assert "last step: none was kept" in ctl("train", "status").out
+
+
 def test_one_that_failed_has_checkpoints_once_it_has_trained(daemon, ctl):
     failure = {"code": "loss-diverged", "message": "the loss is no number", "hint": "go back"}
     failed = train("failed", failure=failure) | {"step": 40}

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from jupiterd.cycle.micro_batches.even_sizes import doubling_sizes, largest_size
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.engine_options import DeviceAbilities, Precision
 from jupiterd.cycle.training.memory import (
     CPU,
@@ -64,7 +65,7 @@ def default_micro_batch(
     if device.kind == CPU:
         return _on_cpu(shape, plan, device)
     planned = min(plan.micro_batch_sequences, plan.batch_sequences)
-    each_s = sequence_s(shape, flops_per_s)
+    each_s = sequence_s(shape, flops_per_s, plan.options.adapter)
     most = most_micro_batch(shape, plan, device, flops_per_s)
     filling = [n for n in doubling_sizes(plan.batch_sequences) if n * each_s >= FILLING_S]
     wanted = filling[0] if filling else plan.batch_sequences
@@ -82,12 +83,17 @@ def most_micro_batch(
     most = max(planned, largest_size(batch, _fits(shape, plan, device)))
     if device.engine != MLX or device.kind in (CPU, CUDA):
         return most
-    return max(1, min(most, int(METAL_MOST_S / sequence_s(shape, flops_per_s))))
+    return max(
+        1, min(most, int(METAL_MOST_S / sequence_s(shape, flops_per_s, plan.options.adapter)))
+    )
 
 
-def sequence_s(shape: ModelShape, flops_per_s: float) -> float:
+def sequence_s(
+    shape: ModelShape, flops_per_s: float, adapter: AdapterOptions | None = None
+) -> float:
     """Return about how long a device computes on one sequence, forward and backward."""
-    return flops_per_token(shape) * shape.seq_len / (flops_per_s or UNKNOWN_FLOPS_PER_S)
+    work = flops_per_token(shape, adapter) * shape.seq_len
+    return work / (flops_per_s or UNKNOWN_FLOPS_PER_S)
 
 
 def _on_cpu(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> int:

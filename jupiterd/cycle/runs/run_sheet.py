@@ -30,9 +30,9 @@ class Gang:
     ram_bytes: int = 0
     """Of the smallest machine, where a GPU's memory is a part of it; 0: it isn't."""
 
-    def tokens_per_s(self, shape: ModelShape) -> float:
+    def tokens_per_s(self, shape: ModelShape, plan: TrainPlan) -> float:
         """Return how many tokens are trained on in a second; 0 where nobody knows."""
-        return self.flops_per_s / flops_per_token(shape)
+        return self.flops_per_s / flops_per_token(shape, plan.options.adapter)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _losses(shape: ModelShape, plan: TrainPlan, need: MemoryNeed, gang: Gang) ->
 def _lost(
     shape: ModelShape, plan: TrainPlan, gang: Gang, state_bytes: int, *, has_room: bool
 ) -> str:
-    tokens, rate = plan.batch_sequences * shape.seq_len, gang.tokens_per_s(shape)
+    tokens, rate = plan.batch_sequences * shape.seq_len, gang.tokens_per_s(shape, plan)
     if has_room and not rate:
         return "at most as many steps as a copy of the state takes 2 % of: status shows it"
     every = steps_between(expected_copy_s(state_bytes), tokens / rate) if has_room else 0
@@ -160,7 +160,7 @@ def _length(plan: TrainPlan, tokens: int, most: str) -> str:
 
 
 def _expectation(shape: ModelShape, plan: TrainPlan, gang: Gang, *, is_open: bool) -> str:
-    rate = gang.tokens_per_s(shape)
+    rate = gang.tokens_per_s(shape, plan)
     if not rate:
         return (
             "Expected speed isn't known yet: not all of these devices were measured; "

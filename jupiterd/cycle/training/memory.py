@@ -10,8 +10,8 @@ Bytes of a parameter    weights in fp32              weights in bf16
     a checkpoint's copy weight and optimizer again, in fp32, in the machine's memory
     snapshots           twice the same, of a rank that trains alone, where there is room
 
-What layers keep stands in `training.saved_activations`. `make bench-train ONLY=memory` measures all
-of it in worker processes: the peak of the process on CPUs, of the allocator on CUDA.
+What layers keep stands in `activations.kept_activations`. `make bench-train ONLY=memory` measures
+all of it in worker processes: the peak of the process on CPUs, of the allocator on CUDA.
 """
 
 import math
@@ -20,7 +20,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from jupiterd.cycle.base.snapshot_pace import COPIES
+from jupiterd.cycle.training.activations.kept_activations import activations
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.adapters.adapter_size import trained_parameters
+from jupiterd.cycle.training.adapters.adapter_work import adapter_flops
 from jupiterd.cycle.training.architectures import matrix_parameters, parameter_count
 from jupiterd.cycle.training.engine_options import (
     DeviceAbilities,
@@ -31,7 +34,6 @@ from jupiterd.cycle.training.engine_options import (
 )
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.cycle.training.rank_memory import RESERVED_SHARE, Need
-from jupiterd.cycle.training.saved_activations import layer_bytes
 from jupiterd.cycle.training.size_refusal import RefusedSize, size_refusal
 
 LOGIT_CHUNK_TOKENS = 1024
@@ -77,6 +79,10 @@ HEAP_HOLES: Final = 0.5
 """Of the activations on a CPU: gradients of them on their way back, and what lies unused between
 them. The C library keeps what is freed, in pieces. Measured with 25m at 1,152 and 2,048 tokens (0.4
 to 0.7, 0.5), and with SmolLM2 at 512 (0.6)."""
+
+HEAP_HOLES_BESIDE_ADAPTERS: Final = 0.85
+"""The same where adapters are trained: no gradients of weights fill the holes. Measured with
+SmolLM2's 135 million parameters at 256 to 1,536 tokens (0.79 to 0.91)."""
 
 
 @dataclass(frozen=True)
@@ -155,16 +161,19 @@ def _least_need(
     options, trained = plan.options, trained_parameters(shape, plan.options)
     in_bf16 = options.weights == "bf16"
     tokens = plan.micro_batch_sequences * shape.seq_len
+    logits = _logit_bytes(
+        shape, plan, precision, device, tokens, logit_chunk_tokens(shape.vocab_size)
+    )
+    layers = activations(shape, plan, precision, device, checkpointing=gradient_checkpointing)
+    again = tokens * layers.again
+    if options.adapter is not None:  # a layer is computed again where the logits were
+        again = max(0, again - logits)
     return MemoryNeed(
         weights=_weight_bytes(shape, options, precision),
         gradients=trained * (2 if in_bf16 else 4),
         optimizer=optimizer_bytes(shape, options),
-        activations=tokens
-        * _activation_bytes(shape, plan, precision, device, checkpointing=gradient_checkpointing)
-        + _mask_bytes(shape, plan, precision),
-        logits=_logit_bytes(
-            shape, plan, precision, device, tokens, logit_chunk_tokens(shape.vocab_size)
-        ),
+        activations=tokens * layers.kept + again + _mask_bytes(shape, plan, precision),
+        logits=logits,
     )
 
 
@@ -189,7 +198,8 @@ def _with_process(
     A checkpoint is copied, and written while training goes on. The last one is, too, but then what
     a step needs isn't there any more.
     """
-    holes = round(HEAP_HOLES * need.activations) if device.engine != MLX else 0
+    share = HEAP_HOLES if plan.options.adapter is None else HEAP_HOLES_BESIDE_ADAPTERS
+    holes = round(share * need.activations) if device.engine != MLX else 0
     copies = checkpoint_bytes(shape, plan.options)
     if not plan.saves_during_training:
         copies = max(0, copies - need.gradients - need.activations - need.logits - holes)
@@ -245,12 +255,15 @@ def _chunk_that_fits(least: MemoryNeed, shape: ModelShape, device: DeviceAbiliti
     return next(larger, smallest)
 
 
-def flops_per_token(shape: ModelShape) -> int:
+def flops_per_token(shape: ModelShape, adapter: AdapterOptions | None = None) -> int:
     """Return the floating point operations of training on one token.
 
     As PaLM counts them: 6 for each parameter of a matrix (the output layer is one), and attention
     over the whole sequence. What checkpointing does twice isn't counted: it isn't useful work.
+    adapter: what is trained, if not all weights
     """
+    if adapter is not None:
+        return adapter_flops(shape, adapter)
     output = shape.vocab_size * shape.hidden
     attention = 12 * shape.layers * shape.heads * shape.head_dim * shape.seq_len
     return 6 * (matrix_parameters(shape) + output) + attention
@@ -409,31 +422,6 @@ def optimizer_bytes(shape: ModelShape, options: EngineOptions) -> int:
     """Return what the optimizer keeps beside the weights."""
     adamw = 8 * trained_parameters(shape, options)
     return adamw - 4 * matrix_parameters(shape) if options.optimizer == "muon" else adamw
-
-
-def _activation_bytes(
-    shape: ModelShape,
-    plan: TrainPlan,
-    precision: Precision,
-    device: DeviceAbilities,
-    *,
-    checkpointing: bool,
-) -> int:
-    """Return what is kept of one token in all layers until the backward pass."""
-    residual = 2 if plan.options.weights == "bf16" else 4
-    layer = layer_bytes(
-        shape,
-        residual,
-        4 if precision == "fp32" else 2,
-        fuses_norms=device.kind == CUDA,
-        keeps_scores=device.engine == MLX,
-    )
-    between = shape.layers * residual * shape.hidden
-    # The hidden states at the end, and their gradient.
-    last = 3 * residual * shape.hidden
-    # MLX has the gradients of all that a layer computes beside what it computes.
-    again = 2 * layer if device.engine == MLX else layer
-    return last + (between + again if checkpointing else shape.layers * layer)
 
 
 def _mask_bytes(shape: ModelShape, plan: TrainPlan, precision: Precision) -> int:

@@ -28,7 +28,7 @@ class GangProgress:
 
     def begin(self, gang_plan: GangPlan) -> None:
         """Show a gang that is about to train, or is followed from now on."""
-        board = self._board
+        board, trained = self._board, self._orders.trained_round
         self._preparing.clear()
         board.prepare(self._cycle, None)
         board.restart_rate(self._cycle)
@@ -39,7 +39,9 @@ class GangProgress:
                 PREDICTED: gang_plan.predicted_tokens_per_s or None,
                 "attempt": gang_plan.attempt,
                 "resumed_from_step": gang_plan.from_step,
-                FLOPS_PER_TOKEN: float(flops_per_token(self._orders.trained_round.shape)),
+                FLOPS_PER_TOKEN: float(
+                    flops_per_token(trained.shape, trained.plan.options.adapter)
+                ),
                 PEAK: self._orders.peak(gang_plan),
             },
         )

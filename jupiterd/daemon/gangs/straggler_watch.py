@@ -157,7 +157,8 @@ class StragglerWatch:
     def _guesses(self, engine: str, nodes: AbstractSet[NodeId]) -> dict[NodeId, float]:
         """Return sequences per second by the class of each device; unknown ones may be the best."""
         shape, machines = self._trained_round.shape, self._services.machines
-        of_sequence = flops_per_token(shape) * shape.seq_len
+        adapter = self._trained_round.plan.options.adapter
+        of_sequence = flops_per_token(shape, adapter) * shape.seq_len
         found = {node: machines.hardware_of(node) for node in nodes}
         known = {
             node: guessed_flops_per_s(engine, machine) / of_sequence if machine else 0.0

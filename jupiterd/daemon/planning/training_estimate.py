@@ -76,7 +76,7 @@ def estimate(
     ranks = _ranks(fleet_view.machines, gangs) if asked.chosen else len(choice.gang)
     before = ranks * tokens_per_s_of_a_rank(fleet_view.state, choice.engine, shape)
     speed = layouts.tokens_per_s or (0.0 if asked.chosen else before)
-    whole = _whole(shape, device, ranks, speed)
+    whole = _whole(shape, plan, device, ranks, speed)
     here = fleet_view.micro_batch_file if seat.node == fleet_view.term.self_id else None
     micro_batch = expected_micro_batch(seat, shape, fit.plan, options, here)
     filled = _with(fit, shape, device, options, micro_batch.sequences)
@@ -138,13 +138,17 @@ def _with(
 
 
 def _whole(
-    shape: "ModelShape", device: "DeviceAbilities", ranks: int, tokens_per_s: float
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    device: "DeviceAbilities",
+    ranks: int,
+    tokens_per_s: float,
 ) -> "Gang":
     """Return what trains, as the page that people read sees it."""
     from jupiterd.cycle.runs.run_sheet import Gang
     from jupiterd.cycle.training.memory import flops_per_token
 
-    flops_per_s = tokens_per_s * flops_per_token(shape)
+    flops_per_s = tokens_per_s * flops_per_token(shape, plan.options.adapter)
     return Gang(ranks, device.memory_bytes, flops_per_s, device.ram_bytes)
 
 
@@ -168,7 +172,10 @@ def _values(shape: "ModelShape", plan: "TrainPlan", fit: "Fit", gang: "Gang") ->
     from jupiterd.cycle.training.architectures import parameter_count
 
     batch = Accumulation.of(fit.plan, gang.ranks)
-    tokens, speed = plan.steps * plan.batch_sequences * shape.seq_len, gang.tokens_per_s(shape)
+    tokens, speed = (
+        plan.steps * plan.batch_sequences * shape.seq_len,
+        gang.tokens_per_s(shape, plan),
+    )
     return {
         "parameters": parameter_count(shape),
         "vocab_size": shape.vocab_size,

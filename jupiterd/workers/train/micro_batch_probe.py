@@ -118,7 +118,7 @@ class MicroBatchProbe:
 
     def _search(self, most: int) -> tuple[BatchSearch, float]:
         plan = self._setup.plan
-        each_s = sequence_s(self._setup.shape, self._flops_per_s)
+        each_s = sequence_s(self._setup.shape, self._flops_per_s, plan.options.adapter)
         training_s = self._setup.steps * plan.batch_sequences * each_s
         limit_s = min(LIMIT_S, max(LEAST_S, SHARE * training_s))
         begin, longest_s = min(self._default, most), math.inf

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jupiterd.cycle.training.adapters.adapter import parse_adapter
 from jupiterd.cycle.training.engine_options import DeviceAbilities, EngineOptions
 from jupiterd.cycle.training.memory import MemoryNeed, memory_need
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model, shape_of_config
@@ -24,6 +25,7 @@ from jupiterd.locations import config_folder
 from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.process import start_worker
 from jupiterd.protocol.frames import RunTask, TaskFailed
+from tests.bench.train import random_models
 from tests.bench.train.measured_worker import PEAK_VARIABLE
 from tests.support.workers.tiny_run import make_inputs
 
@@ -41,7 +43,7 @@ class Case:
 
     name: str
     model: str
-    """A preset, or `given`: the folder that GIVEN names."""
+    """A preset, `given`: the folder that GIVEN names, or one of `random_models`."""
     engine: str = "torch"
     sequences: int = 1
     """Of a micro batch; a step has two of them."""
@@ -51,6 +53,8 @@ class Case:
     """Another than the preset's; 0: its own."""
     micro_batches: int = 2
     options: tuple[tuple[str, str], ...] = ()
+    lora: str = ""
+    """The adapter that is trained; empty: all weights are."""
 
 
 CASES = (
@@ -66,6 +70,46 @@ CASES = (
 )
 """What the plan's figures were fitted to."""
 
+ADAPTERS = (
+    Case("LoRA all", "smollm2-135m", seq_len=256, lora="rank=16"),
+    Case("LoRA all, 3 x 512", "smollm2-135m", sequences=3, seq_len=512, lora="rank=16"),
+    Case(
+        "LoRA attention", "smollm2-135m", sequences=4, seq_len=256, lora="rank=8,targets=attention"
+    ),
+    Case("LoRA q+v", "smollm2-135m", sequences=4, seq_len=256, lora="rank=8,targets=q_proj+v_proj"),
+    Case("LoRA of 8 layers", "smollm2-135m", sequences=4, seq_len=512, lora="rank=64,layers=8"),
+    Case(
+        "LoRA checkpointing",
+        "smollm2-135m",
+        sequences=4,
+        seq_len=512,
+        checkpointing=True,
+        lora="rank=16",
+    ),
+    Case("LoRA 360M", "smollm2-360m", seq_len=512, lora="rank=16"),
+    Case("LoRA MLX all", "smollm2-135m", "mlx", seq_len=256, lora="rank=16"),
+    Case("LoRA MLX all, 512", "smollm2-135m", "mlx", seq_len=512, lora="rank=16"),
+    Case(
+        "LoRA MLX q+v",
+        "smollm2-135m",
+        "mlx",
+        sequences=2,
+        seq_len=256,
+        lora="rank=8,targets=q_proj+v_proj",
+    ),
+    Case(
+        "LoRA MLX 8 layers",
+        "smollm2-135m",
+        "mlx",
+        sequences=2,
+        seq_len=384,
+        lora="rank=64,layers=8",
+    ),
+    Case(
+        "LoRA MLX checkpointing", "smollm2-135m", "mlx", 2, 512, checkpointing=True, lora="rank=16"
+    ),
+)
+
 OTHERS = (
     Case("25m on MLX", "25m", "mlx", sequences=2, seq_len=512),
     Case("25m on MLX, checkpointing", "25m", "mlx", 2, 512, checkpointing=True),
@@ -78,7 +122,10 @@ OTHERS = (
 
 def shape_of(case: Case) -> ModelShape:
     """Return a case's model."""
-    if case.model == "given":
+    if case.model in random_models.NAMES:
+        config = random_models.config_of(case.model)
+        shape = shape_of_config(case.model, config, _preset("100m").recipe)
+    elif case.model == "given":
         config = json.loads((Path(os.environ[GIVEN]) / "config.json").read_text(encoding="utf-8"))
         recipe = _preset("100m").recipe
         shape = shape_of_config("given", config, recipe)
@@ -94,10 +141,12 @@ def _preset(name: str) -> ModelShape:
 
 def plan_of(case: Case, shape: ModelShape) -> TrainPlan:
     """Return two steps, with nothing chosen by the machine."""
-    chosen = {"precision": "fp32", "compile": "off"} | dict(case.options)
+    chosen = {"precision": "fp32", "compile": "off", "micro_batch": "fixed"} | dict(case.options)
     options = EngineOptions.from_plain(
         {**chosen, "gradient_checkpointing": "on" if case.checkpointing else "off"}
     )
+    if case.lora:
+        options = options.model_copy(update={"adapter": parse_adapter(case.lora)})
     changes = {
         "steps": STEPS,
         "batch_sequences": case.sequences * case.micro_batches,
@@ -127,7 +176,9 @@ async def measured(case: Case, folder: Path) -> dict[str, int]:
     """Train it in a process of its own; return the peaks, in bytes."""
     shape = shape_of(case)
     inputs = make_inputs(folder, shape.vocab_size, shape.seq_len)
-    if case.model == "given":
+    if case.model in random_models.NAMES:
+        inputs["weights"] = str(random_models.write_folder(case.model, folder / "model"))
+    elif case.model == "given":
         inputs["weights"] = os.environ[GIVEN]
     task = "train_mlx" if case.engine == "mlx" else "train"
     plan = plan_of(case, shape)
@@ -137,7 +188,7 @@ async def measured(case: Case, folder: Path) -> dict[str, int]:
         "round": 1,
         "engine": case.engine,
         "device": "cpu",
-        "is_tuning": case.model == "given",
+        "is_tuning": "weights" in inputs,
     }
     output, peak = folder / "out", folder / "peak.json"
     output.mkdir()
@@ -154,7 +205,7 @@ async def measured(case: Case, folder: Path) -> dict[str, int]:
 
 def print_peaks(names: Sequence[str] = ()) -> None:
     """Measure and print each case."""
-    for case in (*CASES, *OTHERS):
+    for case in (*CASES, *ADAPTERS, *OTHERS):
         if names and not any(name in case.name for name in names):
             continue
         if case.model == "given" and GIVEN not in os.environ:

@@ -167,9 +167,14 @@ def target_names(modules: Iterable[str]) -> list[str]:
     return sorted({path.rpartition(".")[2] for path in modules})
 
 
+def is_of_attention(place: str) -> bool:
+    """Say whether a module is a part of attention; place: its path within the layer."""
+    return _OF_ATTENTION.search(place) is not None
+
+
 def _is_target(place: str, targets: str) -> bool:
     """Say whether a module is asked for; place: its path within the layer."""
-    part = ATTENTION if _OF_ATTENTION.search(place) else MLP
+    part = ATTENTION if is_of_attention(place) else MLP
     return not {ALL, part, place.rpartition(".")[2]}.isdisjoint(targets.split("+"))
 
 

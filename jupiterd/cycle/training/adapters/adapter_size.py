@@ -25,15 +25,19 @@ def trained_parameters(shape: ModelShape, options: EngineOptions) -> int:
 
 
 def adapter_parameters(shape: ModelShape, options: AdapterOptions) -> int:
-    """Return how many numbers an adapter has; raises as `trained_parameters`.
+    """Return how many numbers an adapter has; raises as `trained_parameters`."""
+    return sum(rows * columns for rows, columns in shapes_of_adapter(shape, options).values())
+
+
+def shapes_of_adapter(shape: ModelShape, options: AdapterOptions) -> dict[str, tuple[int, int]]:
+    """Return the shapes of an adapter's tensors by their names; raises as `trained_parameters`.
 
     Where names of modules are asked for and aren't known of the architecture, all are counted: the
     machines that train it know.
     """
     if expected_tensors(shape.config) is None and shape.config and not options.is_by_part:
         options = options.model_copy(update={"targets": ALL})
-    shapes = adapter_shapes(matrices_of(shape), options)
-    return sum(rows * columns for rows, columns in shapes.values())
+    return adapter_shapes(matrices_of(shape), options)
 
 
 def matrices_of(shape: ModelShape) -> dict[str, tuple[int, int]]:

@@ -107,12 +107,9 @@ class MlxModel:
         self._adapter.put_into(self._module)
 
     def _take(self, parameters: Arrays, *, in_bf16: bool) -> None:
-        if self._adapter is not None:  # which computes in fp32 always: it is small
-            self._adapter.update(parameters)
-        elif in_bf16:
-            self._module.update({name: _to_bf16(value) for name, value in parameters.items()})
-        else:
-            self._module.update(parameters)
+        # With an adapter in fp32 each of its inputs would be there in fp32 once more.
+        used = {n: _to_bf16(p) for n, p in parameters.items()} if in_bf16 else parameters
+        (self._module if self._adapter is None else self._adapter).update(used)
 
     def last_logits(self, parameters: Arrays, inputs: mx.array) -> mx.array:
         """Return what follows a sequence, [vocabulary], in the parameters' own precision.

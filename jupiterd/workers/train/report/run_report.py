@@ -56,7 +56,7 @@ class RunReport(AbstractContextManager["RunReport"]):
         from_step: int,
     ) -> None:
         self._engine = engine
-        self._shape = shape
+        self._work = flops_per_token(shape, engine.adapter)
         self._course = course
         self._place = RankLabel(engine.rank, engine.world_size, node, engine.device)
         self._folder = curves.folder if engine.rank == 0 else None
@@ -101,7 +101,7 @@ class RunReport(AbstractContextManager["RunReport"]):
             {
                 "loss": done.loss,
                 "tokens_per_s": done.tokens_per_s,
-                "mfu": utilisation(done.tokens_per_s, flops_per_token(self._shape), self._peak),
+                "mfu": utilisation(done.tokens_per_s, self._work, self._peak),
                 "grad_norm": done.grad_norm,
                 "lr": done.learning_rate,
             },

@@ -35,7 +35,8 @@ WITHOUT_GATE: Final = frozenset({
 })  # fmt: skip
 """Architectures whose feed-forward part has two matrices."""
 
-_FOUR_NORMS: Final = frozenset({"gemma2", "gemma3_text"})
+FOUR_NORMS: Final = frozenset({"gemma2", "gemma3_text"})
+"""Architectures that have norms behind both parts of a layer, too."""
 
 
 def layer_bytes(
@@ -61,4 +62,4 @@ def _norm_bytes(kind: str, residual: int, wide: int, *, fuses: bool) -> int:
     if kind in WITHOUT_GATE:  # these have torch's LayerNorm, which is one kernel everywhere
         return 2 * (residual + wide)
     one = residual + wide if fuses else 2 * residual + wide
-    return 2 * one + (4 * residual if kind in _FOUR_NORMS else 0)
+    return 2 * one + (4 * residual if kind in FOUR_NORMS else 0)

@@ -133,7 +133,12 @@ async def wired(count: int, bits_per_s: int, model: ModelShape | Path) -> AsyncG
             with Stamps(machines.machines) as stamps:
                 command = ("data", "prepare", str(folder / "text"), "--wait")
                 command += (
-                    ("--tokenizer", str(model))
+                    (
+                        "--tokenizer",
+                        str(model),
+                        "--holdout",
+                        "0",
+                    )  # to score it takes longer than to train
                     if isinstance(model, Path)
                     else ("--vocab-size", str(model.vocab_size))
                 )

@@ -21,6 +21,7 @@ from tests.bench.train.memory_peaks import print_peaks
 from tests.bench.train.micro_batches import print_micro_batches
 from tests.bench.train.rivals.lora import print_lora
 from tests.bench.train.rivals.tuning import print_tuning
+from tests.bench.train.round_bytes import print_round_bytes
 from tests.bench.train.supervision import supervision
 from tests.bench.train.vocabulary import print_vocabularies
 
@@ -202,11 +203,13 @@ STRUCK = {
 
 
 def print_plans(only: str) -> None:
-    """Print what becomes of plans: of steps that follow the data, and of memory."""
+    """Print what becomes of plans: of steps that follow the data, of memory, and of exchanges."""
     if only in "fits":
         print_fits(MEGABYTES)
     if only in "memory":
         print_peaks()
+    if only in "lora bytes":
+        print_round_bytes()
 
 
 def main() -> None:

@@ -140,10 +140,7 @@ async def training(
         domain = write_domain(folder, STEPS)
         async with home(folder) as cluster:
             await cluster.meet()
-            for number, node in enumerate(cluster.daemons):
-                role = "trainer" if number < ranks else "generator"
-                pinned = await asyncio.to_thread(cluster.ctl, "node", "role", node.name, role)
-                assert pinned.returncode == 0, pinned.stderr
+            await _pin_roles(cluster, ranks)
             options = ("--domain", domain, "--engine", engine, "--seed", "7", "--size", size, *more)
             started = await asyncio.to_thread(cluster.ctl, "cycle", "start", *map(str, options))
             assert started.returncode == 0, started.stderr
@@ -162,6 +159,7 @@ async def training_an_adapter(engine: str, home: Home = three_daemons) -> AsyncG
         what = learner(folder, letters, lora=True)
         async with home(folder) as cluster:
             await cluster.meet()
+            await _pin_roles(cluster, len(cluster.daemons))
             sizes = ("--batch-size", 2, "--gradient-accumulation-steps", 1, "--seq-len", 64)
             options = (*sizes, "--max-steps", STEPS, "--engine", engine, "--seed", 7)
             asked = ("--data", letters, "--model", what.model, *what.options, *options)
@@ -171,6 +169,13 @@ async def training_an_adapter(engine: str, home: Home = three_daemons) -> AsyncG
             await gang.leader()
             await gang.trains()
             yield gang
+
+
+async def _pin_roles(cluster: Cluster, ranks: int) -> None:
+    for number, node in enumerate(cluster.daemons):
+        role = "trainer" if number < ranks else "generator"
+        pinned = await asyncio.to_thread(cluster.ctl, "node", "role", node.name, role)
+        assert pinned.returncode == 0, pinned.stderr
 
 
 def _show_failed(changes: Sequence[Change], leader: Daemon) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 
 from blake3 import blake3
 
-from jupiterd import __version__
 from jupiterd.ctl.model.domain_questions import own_lines
 from jupiterd.ctl.model.eval_worker import OnProgress, written_by
 from jupiterd.ctl.model.evaluated_model import FETCHING_S, EvaluatedModel
 from jupiterd.ctl.model.evaluation_cache import EvaluationCache
+from jupiterd.ctl.model.grading_rules import SCORING, rules
 from jupiterd.ctl.model.harness_lines import estimate_document, estimate_text, shown_by
 from jupiterd.ctl.model.judged_text import judged_on, scored_text
 from jupiterd.cycle.gate.scores import LN2, DocumentScore
@@ -91,9 +91,9 @@ def nats_of(
 
 
 def _task(text: HeldOutText) -> str:
-    """Return what decides the nats beside the model; other versions may score otherwise."""
+    """Return what decides the nats beside the model: the text, and how it is scored."""
     digest = blake3(json.dumps(list(text.texts)).encode()).hexdigest()
-    return f"{TASK} {__version__} {digest}"
+    return f"{TASK} {rules(SCORING)} {digest}"
 
 
 def _read(kept: str | None, count: int) -> list[float] | None:

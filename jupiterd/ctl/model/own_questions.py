@@ -11,10 +11,10 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from jupiterd import __version__
 from jupiterd.ctl.model.eval_worker import OnProgress, written_by
 from jupiterd.ctl.model.evaluated_model import EvaluatedModel
 from jupiterd.ctl.model.evaluation_cache import EvaluationCache
+from jupiterd.ctl.model.grading_rules import GRADING, rules
 from jupiterd.cycle.questions.grades import GRADES_FILE, Grade, grade_lines, read_grades
 from jupiterd.cycle.questions.question_file import DomainQuestion, read_questions
 from jupiterd.errors import CorruptArtifactError, NotFoundError
@@ -70,8 +70,8 @@ class QuestionEval:
         return GradedModel(model.name, model.artifact, tuple(found))
 
     def _task(self) -> str:
-        """Return what decides the grades beside the model; other versions may grade otherwise."""
-        return f"{TASK} {__version__} {blake3(self.file.read_bytes()).hexdigest()}"
+        """Return what decides the grades beside the model: the questions, and the rules."""
+        return f"{TASK} {rules(GRADING)} {blake3(self.file.read_bytes()).hexdigest()}"
 
     def _known(self, content: str, task: str) -> list[Grade] | None:
         with suppress(CorruptArtifactError):

@@ -3,6 +3,7 @@
 Owns the words. Doesn't know how the counts came about.
 """
 
+import math
 from collections.abc import Mapping
 
 from jupiterd.cycle.base.work_item import Phase
@@ -86,11 +87,11 @@ def held_out_clusters(clusters: int) -> str:
 
 
 def total_counts(parts: list[Mapping[str, float]]) -> dict[str, float]:
-    """Return the sums of the counts of a phase's items."""
+    """Return the sums of the counts of a phase's items; what is no number counts as nothing."""
     sums: dict[str, float] = {}
     for counts in parts:
         for name, value in counts.items():
-            sums[name] = sums.get(name, 0) + value
+            sums[name] = sums.get(name, 0) + (value if math.isfinite(value) else 0)
     return sums
 
 
@@ -165,7 +166,8 @@ def _evaluate_detail(counts: Mapping[str, float]) -> str:
     documents, scores = int(counts.get("documents", 0)), int(counts.get("scores", 0))
     if not scores:
         return ""
-    under_whom = _SCORED_UNDER.get(scores // documents, "under candidate, incumbent and generator")
+    models = scores // max(1, documents)
+    under_whom = _SCORED_UNDER.get(models, "under candidate, incumbent and generator")
     cloze = f"; asked {int(counts.get('gaps', 0)):,} times which of several words fits a gap"
     gaps = cloze if counts.get("gaps") else ""
     own = ""

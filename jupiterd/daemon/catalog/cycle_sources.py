@@ -11,6 +11,7 @@ from jupiterd.cluster.facts.facts import CycleStarted, WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.base.purge_counts import LEFT_OUT_COUNT, NOT_COLLECTED_COUNT, PURGED_COUNT
+from jupiterd.cycle.base.whole_counts import whole_count
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.catalog.effective_work import work_that_counts
 from jupiterd.errors import InvalidDomainError
@@ -63,7 +64,7 @@ def _proof_of(source: str, packed: WorkCompleted, run: CycleState) -> dict[str, 
     )
     return {
         "round": packed.round,
-        "samples": int(packed.counts[PURGED_COUNT + source]),
-        "left_out": sum(int(fact.counts.get(LEFT_OUT_COUNT + source, 0)) for fact in of_round),
+        "samples": whole_count(packed.counts, PURGED_COUNT + source),
+        "left_out": sum(whole_count(fact.counts, LEFT_OUT_COUNT + source) for fact in of_round),
         "collected": all(NOT_COLLECTED_COUNT + source not in fact.counts for fact in of_round),
     }

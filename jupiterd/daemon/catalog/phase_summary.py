@@ -6,6 +6,7 @@ Owns distinguishing them, and the text of the students. Doesn't know how any of 
 from collections.abc import Sequence
 
 from jupiterd.cluster.facts.facts import WorkCompleted
+from jupiterd.cycle.base.whole_counts import whole_count
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.phases.counting_verdict import verdict_item
 from jupiterd.cycle.phases.judge import JUDGE
@@ -39,7 +40,7 @@ def elapsed_s_of(done: Sequence[WorkCompleted]) -> float:
 
 def students_text(done: Sequence[WorkCompleted]) -> list[str]:
     """Return the text of a phase's small students for people; empty where there are none."""
-    count = sum(int(fact.counts.get("proxy_students", 0)) for fact in done)
+    count = sum(whole_count(fact.counts, "proxy_students") for fact in done)
     return [f"{count} small student{'' if count == 1 else 's'} trained"] if count else []
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.facts.facts import RoundCommitted, WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cycle.base.whole_counts import whole_count
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.domain.generator import generator_from
 from jupiterd.cycle.generation.promoted_models import PromotedModels, promoted_models_after
@@ -88,8 +89,8 @@ def _add(by: dict[str, AcceptanceStats], done: WorkCompleted) -> None:
     writer = str(done.summary["generator"])
     before = by.get(writer, AcceptanceStats(0, 0))
     by[writer] = AcceptanceStats(
-        before.prompts + int(done.counts.get("prompts", 0)),
-        before.samples + int(done.counts.get("samples", 0)),
+        before.prompts + whole_count(done.counts, "prompts"),
+        before.samples + whole_count(done.counts, "samples"),
     )
 
 

@@ -12,6 +12,7 @@ from jupiterd.cluster.facts.facts import CheckpointCommitted, RoundCommitted, Wo
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import counting_islands
 from jupiterd.cluster.ledger.state import State
+from jupiterd.cycle.base.whole_counts import whole_count
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.phases.counting_verdict import verdict_item
 from jupiterd.cycle.rounds.round_table import JUDGED_AT, RoundRow
@@ -126,7 +127,7 @@ def _writers(work: Iterable[WorkCompleted], in_force: str) -> str:
     for fact in work:
         if fact.phase == Phase.GENERATE:
             name = str(fact.summary.get("generator") or in_force)
-            samples[name] += int(fact.counts.get("samples", 0))
+            samples[name] += whole_count(fact.counts, "samples")
     return ",".join(sorted(samples, key=lambda name: (-samples[name], name)))
 
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from jupiterd.cluster.facts.facts import WorkCompleted
+from jupiterd.cycle.base.whole_counts import whole_count
 from jupiterd.cycle.base.work_item import WorkItem
 from jupiterd.cycle.generation.generation_options import WITHOUT
 from jupiterd.cycle.phases.view import RoundView
@@ -87,7 +88,7 @@ class GeneratePhase:
         if is_named and WITHOUT in done.summary:  # it was lost on the way
             self._lost = GeneratorUnreachableError(str(done.summary[WITHOUT]))
             log.warning("generator_lost", extra={"reason": self._lost.message})
-        total = int(done.counts.get("prompts", 0))
+        total = whole_count(done.counts, "prompts")
         self._show(item, Progressed(total, total, "prompts", {}))
         return done
 

@@ -13,6 +13,7 @@ from typing import Any
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.base.contents_file import CONTENTS_FILE, MAX_CONTENTS_BYTES
+from jupiterd.cycle.base.whole_counts import whole_count
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.ids import ArtifactId
@@ -48,7 +49,7 @@ def _of_run(run: CycleState, artifact_cache: ArtifactCache) -> Iterator[dict[str
             "shards": shards,
             "made_by": fact.node,
             "held_here": artifact_cache.store.holds(shards),
-            **{name: int(fact.counts[name]) for name in _COUNTS if name in fact.counts},
+            **{name: whole_count(fact.counts, name) for name in _COUNTS if name in fact.counts},
         }
 
 

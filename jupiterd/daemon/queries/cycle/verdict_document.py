@@ -15,6 +15,7 @@ from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.ledger.trunk import start_of
 from jupiterd.cluster.values.run_names import Named, meant
+from jupiterd.cycle.base.whole_counts import whole_count
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.gate.record import VERDICT_FILE
 from jupiterd.cycle.phases.view import item_id
@@ -98,7 +99,7 @@ def _course(judged: _Judged) -> RoundCourse:
         is_last=number >= cycle.rounds_wanted,
         steps=0 if last is None else last.step,
         tokens=0 if last is None else last.tokens - began,
-        text_tokens=0 if packed is None else int(packed.counts.get("tokens", 0)),
+        text_tokens=0 if packed is None else whole_count(packed.counts, "tokens"),
         max_steps=0 if cycle.started is None else int(cycle.started.settings.get("max_steps") or 0),
     )
 

@@ -1,11 +1,31 @@
 """What a finished phase is told as."""
 
+import json
+import math
+
+import pytest
+
+from jupiterd.cycle.base.whole_counts import whole_count
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.rounds.phase_summary import summarise, total_counts
 
 
 def test_counts_of_several_items_add_up() -> None:
     assert total_counts([{"a": 1, "b": 2}, {"a": 3}]) == {"a": 4, "b": 2}
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_counts_as_nothing(odd: float) -> None:
+    names = "documents", "samples", "kept", "sequences", "steps", "texts", "scores", "gaps"
+    counts = total_counts([dict.fromkeys([*names, "dropped", "dropped.stub"], odd), {"kept": 3}])
+    assert counts["kept"] == 3
+    for phase in Phase:
+        told = json.dumps(summarise(phase, counts), allow_nan=False)
+        assert "nan" not in told.lower()
+        assert "inf" not in told.lower()
+    assert summarise(Phase.EVALUATE, {"texts": 4, "scores": 4})[0] == 4, "of no document"
+    assert whole_count({"a": odd, "b": 2.0}, "a") == 0
+    assert whole_count({"b": 2.0}, "b") == 2
 
 
 def test_collecting_tells_what_was_held_out() -> None:

@@ -125,7 +125,7 @@ def phases(cycle: Document) -> Html:
             row["state"],
             _count(row.get("in")),
             _count(row.get("out")),
-            "" if row["elapsed_s"] is None else duration(row["elapsed_s"]),
+            "" if row["elapsed_s"] is None else _unbroken(duration(row["elapsed_s"])),
             dropped_line(row.get("dropped") or {}, most=12),
             row["detail"],
         )
@@ -330,6 +330,11 @@ def _share(found: Document | None) -> str:
     contents: Document = (found or {}).get("contents") or {}
     synthetic_bytes, whole = contents.get("synthetic_bytes"), contents.get("bytes")
     return "" if synthetic_bytes is None or not whole else f"{100 * synthetic_bytes / whole:.1f} %"
+
+
+def _unbroken(words: str) -> str:
+    """Return words that stay on one line of a narrow column."""
+    return words.replace(" ", "\u00a0")
 
 
 def _cut(words: str) -> str:

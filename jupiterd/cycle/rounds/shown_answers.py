@@ -18,6 +18,11 @@ BLANK: Final = "blank lines alone"
 ENDS_BLANK: Final = "then blank lines alone"
 LOOPS: Final = "repeats itself"
 
+LOOP_LINES: Final = 10
+LOOP_CHARS: Final = 300
+"""Of an answer that goes round so much is shown: what follows is the same again."""
+
+
 WHY: Final = (
     "Each word is the likeliest one here, and not drawn by chance as in the gate's completions, so "
     "that small models easily repeat themselves"
@@ -62,7 +67,12 @@ def shown_answer(answer: object) -> ShownAnswer:
         return ShownAnswer("", BLANK if text else NOTHING)
     if is_blank_at_end(text):
         return ShownAnswer(text.rstrip(), ENDS_BLANK)
-    return ShownAnswer(text, LOOPS if is_looping(text) else "")
+    return ShownAnswer(_beginning(text), LOOPS) if is_looping(text) else ShownAnswer(text, "")
+
+
+def _beginning(text: str) -> str:
+    shown = "\n".join(text[:LOOP_CHARS].splitlines()[:LOOP_LINES]).rstrip()
+    return shown if shown == text.rstrip() else f"{shown} ..."
 
 
 def looping_line(answers: Mapping[str, Any]) -> str:

@@ -169,14 +169,16 @@ def test_answers_that_repeat_themselves_are_counted_and_marked(daemon, ctl, fold
     first, second = daemon.documents["report"]["report"]["rounds"]
     first["answers"], second["answers"] = answers(1), answers(2)
     second["answers"]["rows"][1]["candidate"] = "the cache and " * 9
+    second["answers"]["rows"][3]["candidate"] = "```\n\n" * 30
     second["answers"]["rows"][2]["candidate"] = f"It ends.{chr(10) * 60}"
     assert ctl("cycle", "report", "--to", str(tmp_path / "r.html")).exit_code == 0
     page = (tmp_path / "r.html").read_text()
     shown = page[page.index("Side by side") :].split("</section>")[0]
-    assert "themselves: 2 of 6 answers of candidate" in shown
-    assert shown.count('<p class="soft">repeats itself</p>') == 1
+    assert "themselves: 3 of 6 answers of candidate" in shown
+    assert shown.count('<p class="soft">repeats itself</p>') == 2
     assert shown.count("<pre>It ends.</pre>") == 1
     assert shown.count("then blank lines alone") == 1
+    assert shown.count("```") < 12, "of a loop the beginning is enough"
 
 
 def test_the_domains_own_questions_stand_above_the_answers(daemon, ctl, folders, tmp_path):

@@ -23,8 +23,8 @@ def prompts_of(value: object) -> list[str] | list[list[int]] | list[str | list[i
     A list of numbers is one prompt; any other list has a prompt in each place.
     """
     prompts = cast("list[object]", value) if isinstance(value, list) else [value]
-    if not prompts or all(map(_is_token, prompts)):
-        return [_prompt_of(value)]
+    if all(map(_is_token, prompts)):
+        return [_prompt_of(value)]  # also where there is none
     if len(prompts) > MAX_PROMPTS:
         raise refused(f"prompt may have at most {MAX_PROMPTS} texts, not {len(prompts)}", "prompt")
     return [_prompt_of(each) for each in prompts]
@@ -33,6 +33,8 @@ def prompts_of(value: object) -> list[str] | list[list[int]] | list[str | list[i
 def _prompt_of(value: object) -> str | list[int]:
     if isinstance(value, str):
         return value
+    if value == []:
+        raise refused("prompt is an empty list: it needs a text, or ids of tokens", "prompt")
     tokens = cast("list[object]", value) if isinstance(value, list) else []
     if not tokens or not all(map(_is_token, tokens)):
         raise refused("prompt must be text, or a list of ids of tokens, or of such", "prompt")

@@ -2,8 +2,8 @@
 
 Owns that whatever was sent gives either a checked request or an error in OpenAI's form. Unknown
 fields are left out, as clients send many of their own, but for those that would change the answer
-(`unsupported_fields`); a field that is null counts as not sent. Doesn't know HTTP, nor which models
-there are.
+(`unsupported_fields`), or are misspelt ones that would (`misspelt_fields`); a field that is null
+counts as not sent. Doesn't know HTTP, nor which models there are.
 """
 
 import json
@@ -19,6 +19,7 @@ from jupiterd.cluster.serving.field_checks import (
     is_object,
     shown,
 )
+from jupiterd.cluster.serving.misspelt_fields import check_misspelt_fields
 from jupiterd.cluster.serving.prompt_checks import messages_of, prompts_of
 from jupiterd.cluster.serving.request_error import RequestError, refused
 from jupiterd.cluster.serving.unsupported_fields import check_unsupported_fields
@@ -62,6 +63,7 @@ def checked_request(body: bytes, *, is_chat: bool) -> CheckedRequest:
 
 
 def _checked(model: str, said: Mapping[str, Any], *, is_chat: bool) -> CheckedRequest:
+    check_misspelt_fields(said, is_chat=is_chat)
     wants_usage = _wants_usage(said.get("stream_options"), said.get("stream"))
     check_unsupported_fields(said, is_chat=is_chat)
     prompts = _prompts(said, is_chat=is_chat)

@@ -62,6 +62,10 @@ _OF_COMPLETIONS_ALONE: Final[Mapping[str, tuple[object, ...]]] = {
 }
 
 
+UNSUPPORTED: Final = frozenset({*_USUAL, *_OF_CHAT_ALONE, *_OF_COMPLETIONS_ALONE})
+"""All of them."""
+
+
 def check_unsupported_fields(said: Mapping[str, Any], *, is_chat: bool) -> None:
     """Raise RequestError for a field that would change the answer, and is heeded by nobody."""
     table = {**_USUAL, **(_OF_COMPLETIONS_ALONE if is_chat else _OF_CHAT_ALONE)}

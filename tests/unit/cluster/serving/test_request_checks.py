@@ -132,6 +132,58 @@ def test_what_says_nothing_or_what_happens_anyway_is_taken(name: str):
     assert chat(**{name: WITHOUT_MEANING[name]}).request.is_chat
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("max_token", "max_tokens"), ("maxTokens", "max_tokens"), ("max-tokens", "max_tokens"),
+        ("max_new_tokens", "max_tokens"), ("temprature", "temperature"), ("topP", "top_p"),
+        ("stops", "stop"), ("modle", "model"), ("message", "messages"), ("strem", "stream"),
+        ("presence_penality", "presence_penalty"), ("steam_options", "stream_options"),
+    ],
+)  # fmt: skip
+def test_a_misspelt_field_is_refused_with_the_one_that_was_meant(name: str, meant: str):
+    with pytest.raises(RequestError) as caught:
+        chat(**{name: 0})
+    answer = caught.value.answer
+    assert (answer.status, answer.param, answer.code) == (400, name, "unknown_parameter")
+    assert answer.message == f"{name}: there is no such field; did you mean {meant}?"
+    assert caught.value.model == "promoted"
+
+
+def test_what_is_misspelt_depends_on_what_is_asked_for():
+    assert refusal(completion, prompts="Once") == "prompts"
+    assert refusal(completion, bestof=1) == "bestof"
+    assert completion(max_completion_tokens=4).request.body["prompt"] == "Once"
+
+
+OF_CLIENTS = (
+    "chat_id", "session_id", "id", "message_id", "prompt_id", "tool_ids", "filter_ids", "features",
+    "files", "variables", "params", "model_item", "tool_servers", "background_tasks", "options",
+    "keep_alive", "think", "format", "system", "template", "num_ctx", "num_predict", "cache_prompt",
+    "id_slot", "n_predict", "n_keep", "repeat_last_n", "mirostat_tau", "mirostat_eta", "dry_base",
+    "top_a", "top_n_sigma", "tfs_z", "temperature_last", "dynamic_temperature", "mode", "models",
+    "repetition_penalty_range", "provider", "route", "transforms", "plugins", "priority",
+    "verbosity",
+    "request_id", "return_token_ids", "include_stop_str_in_output", "spaces_between_special_tokens",
+    "prompt_cache_key", "prompt_cache_retention", "thinking", "reasoning", "include_reasoning",
+    "extra_body", "timeout", "tags", "speed", "stopping_strings", "stop_sequences", "min_keep",
+)  # fmt: skip
+"""Of Open WebUI, Ollama, llama.cpp, vLLM, text-generation-webui, OpenRouter, OpenAI, LiteLLM."""
+
+
+@pytest.mark.parametrize("name", [*OF_CLIENTS, "max_token" * 99, "max_tokens\n", "", "ü"])
+def test_a_field_of_a_client_s_own_is_taken(name: str):
+    assert chat(**{name: "7"}).request.is_chat
+    assert completion(**{name: "7"}).request.body["prompt"] == "Once"
+
+
+def test_an_empty_prompt_is_told_as_that():
+    for prompt in ([], [[]], ["a", []]):
+        with pytest.raises(RequestError, match="empty list") as caught:
+            completion(prompt=prompt)
+        assert caught.value.answer.param == "prompt"
+
+
 def test_what_a_harness_sends_for_a_completion_is_taken():
     """lm-evaluation-harness's `local-completions`, as it asks for a written answer."""
     found = completion(max_tokens=256, temperature=0, stop=["\n"], seed=1234).request

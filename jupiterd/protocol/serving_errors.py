@@ -29,7 +29,7 @@ class ModelNotServedError(JupiterError):
     may_mend = True
     exit_code = ExitCode.NOT_FOUND
     grpc_status = "NOT_FOUND"
-    default_hint = "jupiterctl model list shows every model; /v1/models those that answer"
+    default_hint = "jupiterctl model list shows every model"
 
 
 class PromptTooLongError(JupiterError):

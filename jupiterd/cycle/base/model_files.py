@@ -77,6 +77,16 @@ def has_tokenizer(names: Collection[str]) -> bool:
     return FAST_TOKENIZER in names or is_older_tokenizer(names)
 
 
+def may_have_tokenizer(names: Collection[str]) -> bool:
+    """Say whether any of these files may be a tokenizer, also in forms that engines alone read."""
+    return any(name.startswith(_BEGIN_TOKENIZERS) or name.endswith(_END_TOKENIZERS)
+               for name in names)  # fmt: skip
+
+
+_BEGIN_TOKENIZERS: Final = ("tokenizer.", "vocab", "spiece.", "sentencepiece.", "tekken.")
+_END_TOKENIZERS: Final = (".tiktoken", ".spm")
+
+
 def is_older_tokenizer(names: Collection[str]) -> bool:
     """Say whether there is a tokenizer in another form than `tokenizer.json`, and in that none."""
     is_whole = any(set(needed) <= set(names) for needed in OLDER_TOKENIZERS)

@@ -32,7 +32,7 @@ from jupiterd.daemon.serving.engines.engine_loading import (
 )
 from jupiterd.daemon.serving.engines.gguf_cache import GgufCache, key_of_folder
 from jupiterd.daemon.serving.engines.load_failures import LoadFailures
-from jupiterd.daemon.serving.engines.model_files import ModelFiles, check_weights, model_files
+from jupiterd.daemon.serving.engines.model_files import ModelFiles, check_files, model_files
 from jupiterd.daemon.serving.engines.pooled_engine import PooledEngine
 from jupiterd.errors import (
     BusyError,
@@ -169,7 +169,7 @@ class EnginePool:
     async def _check(self, files: ModelFiles) -> None:
         """Raise CorruptWeightsError, and keep it in mind, where no engine could load a model."""
         try:
-            await asyncio.to_thread(check_weights, files)
+            await asyncio.to_thread(check_files, files)
         except JupiterError as error:
             self._failures.note(files, error)
             raise

@@ -8,8 +8,9 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final, cast
 
 from aiohttp import web
@@ -17,6 +18,7 @@ from aiohttp import web
 from jupiterd.cluster.serving.engine_choice import AUTO
 from jupiterd.cluster.serving.promotion_follow import PROMOTED
 from jupiterd.cluster.serving.request_error import refused
+from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.serving.endpoint_access import Gate
 from jupiterd.daemon.serving.endpoint_plan import (
     DEFAULT_HOST,
@@ -26,6 +28,7 @@ from jupiterd.daemon.serving.endpoint_plan import (
 )
 from jupiterd.daemon.serving.endpoint_server import application_of, listening, served
 from jupiterd.daemon.serving.endpoints import Endpoint, Endpoints
+from jupiterd.daemon.serving.engines.model_files import check_folder
 from jupiterd.daemon.serving.named_models import BASE
 from jupiterd.daemon.serving.request_records import RequestRecords
 from jupiterd.daemon.serving.served_names import AllNames, ListedNames
@@ -68,7 +71,7 @@ class OpensEndpoints:
         wanted = _wanted(await request.read())
         try:
             plan = await asyncio.to_thread(_plan, wanted)
-            self._check_names(plan)
+            await asyncio.to_thread(check_folders, self._check_names(plan))
             if wanted.get("dry_run") is True:
                 return _line_response(await self._tried(plan))
             async with self._endpoints.opened(plan) as endpoint:
@@ -76,12 +79,14 @@ class OpensEndpoints:
         except JupiterError as error:
             return _line_response({"error": refusal_fields(error)})
 
-    def _check_names(self, plan: EndpointPlan) -> None:
-        """Raise where a name means nothing; the model of one that may come later can be missing."""
+    def _check_names(self, plan: EndpointPlan) -> list[ServedModel]:
+        """Return the models that there are by now; one that may come later can be missing.
+
+        Raises:
+            JupiterError: a name means nothing.
+        """
         names = ListedNames(self._endpoints.replica, plan.models)
-        for name in names.listed:
-            if name not in MAY_COME:
-                names.model(name)
+        return [names.model(name) for name in names.listed if name not in MAY_COME]
 
     async def _tried(self, plan: EndpointPlan) -> Mapping[str, Any]:
         """See that the port is free and say which models there are, without serving any."""
@@ -107,6 +112,13 @@ class OpensEndpoints:
             "has_token": bool(plan.token),
             "pinned": plan.is_pinned,
         }
+
+
+def check_folders(models: Iterable[ServedModel]) -> None:
+    """Raise CorruptWeightsError where a folder of this machine is one that no engine can load."""
+    for model in models:
+        if model.folder:
+            check_folder(model.name, Path(model.folder))
 
 
 def _missing(names: ListedNames, name: str) -> str:

@@ -12,10 +12,18 @@ from typing import Final, Protocol
 from jupiterd.adapter_folder import no_model
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.serving.served_model import ServedModel
+from jupiterd.cycle.base.model_files import may_have_tokenizer
 from jupiterd.daemon.serving.named_models import served_model, served_names
 from jupiterd.errors import JupiterError, ModelNotServedError
 
 _FOLDER_BEGINS: Final = ("/", "~")
+_TOKENIZER: Final = "tokenizer"
+_BRING_TOKENIZER: Final = (
+    "copy tokenizer.json and tokenizer_config.json into it, from the model that it was made from"
+)
+_WHAT_IT_HAS: Final = (
+    "a model's folder has config.json, its tokenizer and its weights as safetensors"
+)
 
 
 class KnowsState(Protocol):
@@ -101,10 +109,8 @@ def _in_folder(name: str) -> ServedModel:
     if why:
         raise ModelNotServedError(why, hint)
     if lacks := _lacking(folder):
-        raise ModelNotServedError(
-            f"there is no model in {folder}: it has no {lacks}",
-            "a model's folder has config.json, its tokenizer and its weights as safetensors",
-        )
+        hint = _BRING_TOKENIZER if lacks == _TOKENIZER else _WHAT_IT_HAS
+        raise ModelNotServedError(f"there is no model in {folder}: it has no {lacks}", hint)
     return ServedModel(name, None, str(folder))
 
 
@@ -119,6 +125,9 @@ def _lacking(folder: Path) -> str:
     try:
         if not (folder / "config.json").is_file():
             return "config.json"
-        return "" if any(folder.glob("*.safetensors")) else "weights as safetensors"
+        names = [path.name for path in folder.iterdir()]
+        if not any(name.endswith(".safetensors") for name in names):
+            return "weights as safetensors"
+        return "" if may_have_tokenizer(names) else _TOKENIZER
     except OSError:  # such as a name that is too long, or a folder that others have closed
         return "file that can be read"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jupiterd.adapter_folder import base_beside
+from jupiterd.cycle.base.model_files import FAST_TOKENIZER, may_have_tokenizer
 from jupiterd.cycle.training.tensor_shapes import misfit
 from jupiterd.errors import CorruptArtifactError, CorruptWeightsError
 from jupiterd.weight_files import HINT, damage
@@ -55,20 +56,31 @@ def model_files(key: str, name: str, folder: Path) -> ModelFiles:
     return ModelFiles(key, name, folder, config, bool(template), "tools" in template)
 
 
-def check_weights(model: ModelFiles) -> None:
-    """Raise CorruptWeightsError where a model's weights are missing or cut off."""
+def check_files(model: ModelFiles) -> None:
+    """Raise CorruptWeightsError where weights or tokenizer are missing or cut off."""
     try:
-        found = damage(model.folder)
+        found = damage(model.folder) or _damaged_tokenizer(model.folder)
     except OSError as error:
         found = f"{model.folder} can't be read: {error.strerror}"
     if found:
         raise CorruptWeightsError(f"{model.name} can't be loaded: {found}", HINT)
 
 
+def check_folder(name: str, folder: Path) -> None:
+    """Raise CorruptWeightsError where no engine could load what is in a folder.
+
+    That looks at all that can be seen without an engine, the shapes of the weights among it.
+    """
+    model = model_files("", name, folder)
+    check_files(model)
+    check_shapes(model)
+
+
 def check_shapes(model: ModelFiles) -> None:
     """Raise CorruptWeightsError where a model's weights contradict its config.json.
 
-    For a model that an engine has failed to load: some leave out what they don't know.
+    For a model that an engine has failed to load, as some leave out what they don't know, and for
+    one that somebody is about to serve.
     """
     if any(model.config.get(key) for key in _QUANTIZED):
         return  # their tensors are packed
@@ -81,6 +93,14 @@ def check_shapes(model: ModelFiles) -> None:
         return
     if why := misfit(model.config, shapes):
         raise CorruptWeightsError(f"{model.name} can't be loaded: {why}", _OF_ANOTHER)
+
+
+def _damaged_tokenizer(folder: Path) -> str:
+    """Return what is wrong with a folder's tokenizer, as far as that shows."""
+    if not may_have_tokenizer([path.name for path in folder.iterdir()]):
+        return f"{FAST_TOKENIZER} isn't there, nor a tokenizer in another form"
+    file = folder / FAST_TOKENIZER
+    return f"{file.name} can't be read" if file.exists() and _json(file) is None else ""
 
 
 def _template(folder: Path) -> str:

@@ -19,9 +19,13 @@ from jupiterd.daemon.serving.endpoints import Endpoints
 from jupiterd.daemon.serving.local_socket import serving_socket
 from jupiterd.locations import SERVE_SOCKET
 from tests.support.serving.word_engine import WordEngine
+from tests.support.workers.tiny_models import write_model
 from tests.unit.daemon.serving.test_served_names import Known
 
 pytestmark = pytest.mark.net
+
+SHALLOW = b'{"model_type": "llama", "num_hidden_layers": 7}'
+"""The config.json of another model."""
 
 
 @asynccontextmanager
@@ -113,6 +117,31 @@ def test_what_can_not_be_served_is_one_line_and_a_hint(
 ):
     ran = ctl("model", "serve", *arguments, "--dry-run")
     assert ran.exit_code == exit_code
+    assert line in ran.err.splitlines()[0]
+    assert "hint: " in ran.err
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "exit_code", "line"),
+    [
+        ("model.safetensors", b"", 1, "m can't be loaded: model.safetensors is cut off"),
+        ("config.json", b"{", 1, "m has no config.json that can be read"),
+        ("config.json", SHALLOW, 1, "m can't be loaded: its weights "),
+        ("tokenizer.json", b"{", 1, "m can't be loaded: tokenizer.json can't be read"),
+        ("tokenizer.json", None, 6, "it has no tokenizer"),
+    ],
+)
+@pytest.mark.parametrize("how", [("--dry-run",), ()], ids=["dry run", "in earnest"])
+def test_a_folder_that_no_engine_can_load_is_refused_before_anything_listens(
+    models, ctl, tmp_path: Path, how: tuple[str, ...], file, content, exit_code: int, line: str
+):
+    folder = write_model(tmp_path / "m", "llama")
+    if content is None:
+        (folder / file).unlink()
+    else:
+        (folder / file).write_bytes(content)
+    ran = ctl("model", "serve", str(folder), "--port", "0", *how)
+    assert (ran.exit_code, ran.out) == (exit_code, "")
     assert line in ran.err.splitlines()[0]
     assert "hint: " in ran.err
 

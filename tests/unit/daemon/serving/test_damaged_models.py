@@ -8,7 +8,7 @@ import pytest
 
 from jupiterd.cluster.serving.engine_choice import AUTO, LLAMA, MLX
 from jupiterd.cluster.serving.served_model import ServedModel
-from jupiterd.cycle.base.model_files import INDEX
+from jupiterd.cycle.base.model_files import FAST_TOKENIZER, INDEX
 from jupiterd.daemon.serving.engine_pool import EnginePool, PoolOptions
 from jupiterd.errors import CorruptWeightsError, JupiterError, WorkFailedError
 from tests.support.serving.pools import chat, completion, heard, in_folder, open_pool
@@ -38,8 +38,21 @@ def without_weights(folder: Path) -> str:
     return f"{WEIGHTS} isn't there"
 
 
-@pytest.mark.parametrize("damaged", [cut, without_a_shard, without_weights])
-async def test_damaged_weights_are_told_with_their_file_and_no_engine_is_started(
+def without_tokenizer(folder: Path) -> str:
+    (folder / FAST_TOKENIZER).unlink()
+    return f"{FAST_TOKENIZER} isn't there, nor a tokenizer in another form"
+
+
+def with_half_a_tokenizer(folder: Path) -> str:
+    whole = (folder / FAST_TOKENIZER).read_text()
+    (folder / FAST_TOKENIZER).write_text(whole[: len(whole) // 2])
+    return f"{FAST_TOKENIZER} can't be read"
+
+
+@pytest.mark.parametrize(
+    "damaged", [cut, without_a_shard, without_weights, without_tokenizer, with_half_a_tokenizer]
+)
+async def test_damaged_files_are_told_with_their_file_and_no_engine_is_started(
     tmp_path: Path, damaged
 ) -> None:
     folder = write_chatty(tmp_path / "model")

@@ -87,6 +87,7 @@ async def test_folders_answer_here_without_a_token(tmp_path: Path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}")
     (tmp_path / "model" / "model.safetensors").touch()
+    (tmp_path / "model" / "tokenizer.json").touch()
     async with local(tmp_path) as (client, _):
         body = {"model": str(tmp_path / "model"), "prompt": "one two"}
         answer = await client.post("/v1/completions", json=body)

@@ -30,6 +30,7 @@ def test_a_list_gives_its_own_names_and_no_others():
 def test_a_folder_in_a_list_is_called_by_its_last_part_and_clients_name_no_paths(tmp_path: Path):
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "model.safetensors").touch()
+    (tmp_path / "tokenizer.json").touch()
     names = ListedNames(Known(), [str(tmp_path), "promoted"])
     assert names.names() == [tmp_path.name, "promoted"]
     found = names.model(tmp_path.name)
@@ -49,6 +50,11 @@ def test_this_machine_s_user_has_all_names_and_folders(tmp_path: Path):
         names.model(str(tmp_path))
     assert "its tokenizer and its weights" in caught.value.hint
     (tmp_path / "model.safetensors").touch()
+    (tmp_path / "tokenizer_config.json").touch()
+    with pytest.raises(ModelNotServedError, match="it has no tokenizer") as caught:
+        names.model(str(tmp_path))
+    assert "copy tokenizer.json" in caught.value.hint
+    (tmp_path / "tokenizer.model").touch()
     found = names.model(str(tmp_path))
     assert (found.artifact, found.folder) == (None, str(tmp_path))
 

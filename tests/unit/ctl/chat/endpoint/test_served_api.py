@@ -57,6 +57,7 @@ async def test_models_are_known_by_their_names_and_folders(state_dir: Path):
     folder.mkdir()
     (folder / "config.json").write_text("{}")
     (folder / "model.safetensors").write_bytes(b"weights")
+    (folder / "tokenizer.json").write_text("{}")
     async with served(state_dir) as (api, _):
         assert "python/2" in await api.names()
         for name in ("promoted", "python/2", str(folder)):

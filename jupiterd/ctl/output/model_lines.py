@@ -10,7 +10,7 @@ from jupiterd.formats import MISSING, counted, duration, plain, printable, table
 from jupiterd.ids import short
 
 HEADERS = (
-    "MODEL", "ID", "RUN", "KIND", "VERDICT", "VAL BPB", "TOKENS", "WRITES", "PROMOTED", "HERE",
+    "MODEL", "ID", "RUN", "KIND", "VERDICT", "VAL BPB", "TOKENS", "PROMOTED", "HERE",
 )  # fmt: skip
 MAX_SHOWN = 4
 """The highest number of sources, licences or completions that are shown; -o json shows all."""
@@ -33,11 +33,10 @@ def _row(row: Row) -> tuple[str, ...]:
         plain(row["name"]),
         short(row["id"]),
         short(row["run"]),
-        plain(row["kind"]),
+        f"adapter of {plain(row['adapter']['base'])}" if row.get("adapter") else plain(row["kind"]),
         plain(row["verdict"]),
         _number(row["val_bpb"], ".4f"),
         _number(row["tokens"], ","),
-        f"{row['writing_share']:.0%}" if row["writes"] else "no",
         "yes" if row.get("promoted") else "no",
         "yes" if row["held_here"] else "no",
     )
@@ -58,6 +57,8 @@ def model_lines(model: Row) -> list[str]:
         lines.append(
             f"began with  {plain(base['name'])} ({short(str(base['id']))}), a model of others"
         )
+    if adapter := model.get("adapter"):
+        lines.append(f"adapter     of {plain(adapter['base'])}: {plain(adapter['options'])}")
     lines += list(_data(model.get("data")))
     lines += [f"trained     {line}" for line in training_lines(model)]
     lines.append(f"folder      {plain(model['folder']) if model['folder'] else _no_folder(model)}")

@@ -135,6 +135,13 @@ def _began_with(run: CycleState) -> dict[str, str] | None:
     return {"name": brought_name(run), "id": str(requested.settings["start_from"])}
 
 
+def _adapter(run: CycleState) -> dict[str, str] | None:
+    """Return of what model a run trains an adapter, and how it was asked for; None: it doesn't."""
+    requested = run.started or run.training
+    asked = "" if requested is None else str(requested.settings.get("lora") or "")
+    return {"base": brought_name(run), "options": asked} if asked else None
+
+
 def _row(
     state: State, artifact_cache: ArtifactCache, exports: ModelExports, model: KnownModel
 ) -> dict[str, Any]:
@@ -142,6 +149,7 @@ def _row(
     folder = exports.folder(run, model.round, model.artifact) if model.round else None
     is_there = folder is not None and folder.is_dir()
     return model.to_plain() | {
+        "adapter": None if model.is_of_others else _adapter(run),
         "held_here": artifact_cache.store.holds(model.artifact),
         "folder": str(folder) if is_there else None,
     }

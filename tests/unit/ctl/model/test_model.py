@@ -78,6 +78,16 @@ def test_a_model_is_shown_with_its_data_its_training_and_what_it_writes(daemon, 
     assert "promoted    it is its cycle's promoted model\n" in shown
 
 
+def test_an_adapter_is_told_with_its_base_and_its_rank(daemon, ctl):
+    adapter = {"base": "SmolLM2-135M", "options": "rank=16,alpha=32"}
+    rows = [row(1, adapter=adapter)]
+    daemon.documents["models"] = {"schema": "jupiter/v1", "models": rows}
+    assert "adapter of SmolLM2-135M" in ctl("model", "list").out
+    daemon.documents["model"] = {"schema": "jupiter/v1", "model": model(adapter=adapter)}
+    shown = ctl("model", "show", "x").out
+    assert "adapter     of SmolLM2-135M: rank=16,alpha=32\n" in shown
+
+
 def test_what_is_not_known_of_a_model_is_left_out(daemon, ctl):
     empty = dict.fromkeys(DETAILS, None) | {"log": [], "completions": [], "machines": {}}
     bare = row(0, kind="generator", verdict=None, val_bpb=None, name="org/writer") | empty

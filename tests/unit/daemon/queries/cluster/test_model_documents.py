@@ -136,7 +136,7 @@ async def test_what_a_training_began_with_is_shown_and_exported_as_a_model_of_ot
         (tmp_path / "brought").mkdir()
         (tmp_path / "brought" / "config.json").write_text("{}")
         base = one.artifact_cache.store.ingest(tmp_path / "brought")
-        tuned = {"start_from": base, "recipe": "tuning"}
+        tuned = {"start_from": base, "recipe": "tuning", "lora": "rank=16,alpha=32"}
         run = replace(training(), model="SmolLM2", settings=tuned)
         await found(one, facts=(run, checkpoint("k" * 64, is_final=True)))
         for name in ("base", "letters/base"):
@@ -144,6 +144,8 @@ async def test_what_a_training_began_with_is_shown_and_exported_as_a_model_of_ot
             assert (told["id"], told["name"], told["kind"]) == (base, "SmolLM2", "base")
             assert (told["data"], told["log"], told["verdict"]) == (None, [], None)
         exported = (await shown(one, "model_export/base"))["model"]
+        (listed,) = (await shown(one, "models"))["models"]
+    assert listed["adapter"] == {"base": "SmolLM2", "options": "rank=16,alpha=32"}
     assert base in exported["files_at"]
 
 

@@ -101,6 +101,11 @@ def command() -> None:
     metavar="[rank=16,alpha=32,layers=all,targets=all]",
     help="Train an adapter beside the model's weights, which stay as they are.",
 )
+@click.option(
+    "--quantize",
+    type=click.Choice(("4bit", "8bit", "none")),
+    help="What --lora keeps the model's own matrices in; none: as they are multiplied.",
+)
 @island_options
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1.")
 @click.option(
@@ -273,8 +278,7 @@ def start_arguments(
         missing = "--data" if data is None else "--model"
         raise UsageError(f"missing option {missing}", "jupiterctl train start --help")
     named = {name: settings.pop(name) for name in ("engine", "nodes") if name in settings}
-    if "lora" in settings:
-        settings["lora"] = settings["lora"] or USUAL_ADAPTER
+    settings |= _adapter_of(settings.pop("lora", None), settings.pop("quantize", None))
     read = {name: settings.pop(name) for name in OF_READING if name in settings}
     if read and not _is_path(data):
         option, value = next((f"--{name.replace('_', '-')}", read[name]) for name in read)
@@ -285,6 +289,19 @@ def start_arguments(
     model = model_arguments(name, fetches)
     where = source_arguments(invocation, data, read) if _is_path(data) else {"data": data}
     return {**where, **named, **model, "settings": settings}
+
+
+def _adapter_of(lora: str | None, quantize: str | None) -> dict[str, str]:
+    """Return the adapter's one text, with what its base is kept in."""
+    if lora is None and quantize not in (None, "none"):
+        raise UsageError(
+            "only a model that stays as it is can be quantized, and all weights are trained",
+            f"add --lora, which trains an adapter beside it: --lora --quantize {quantize}",
+        )
+    if lora is None:
+        return {}
+    kept = [] if quantize is None else [f"quantize={quantize}"]
+    return {"lora": ",".join([lora or USUAL_ADAPTER, *kept])}
 
 
 def begun_lines(done: Mapping[str, Any]) -> list[str]:

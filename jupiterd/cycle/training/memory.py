@@ -22,8 +22,9 @@ from typing import Final
 from jupiterd.cycle.base.snapshot_pace import COPIES
 from jupiterd.cycle.training.activations.kept_activations import activations
 from jupiterd.cycle.training.adapters.adapter import AdapterOptions
-from jupiterd.cycle.training.adapters.adapter_size import trained_parameters
+from jupiterd.cycle.training.adapters.adapter_size import frozen_bytes, trained_parameters
 from jupiterd.cycle.training.adapters.adapter_work import adapter_flops
+from jupiterd.cycle.training.adapters.quantized_base import smaller_adapters
 from jupiterd.cycle.training.architectures import matrix_parameters, parameter_count
 from jupiterd.cycle.training.engine_options import (
     DeviceAbilities,
@@ -186,7 +187,8 @@ def _weight_bytes(shape: ModelShape, options: EngineOptions, precision: Precisio
     copies = 2 if in_bf16 or precision != "fp32" else 0
     if options.adapter is None:
         return parameters * ((2 if in_bf16 else 4) + copies)
-    frozen = parameters * (2 if precision == "bf16" else 4 + copies)
+    each = 2 if precision == "bf16" else 4 + copies
+    frozen = frozen_bytes(shape, options.adapter, each)
     return frozen + trained_parameters(shape, options) * (4 + copies)
 
 
@@ -396,7 +398,17 @@ def _refused(
         nearest="" if nearest is None else nearest.size,
         seq_len=short.seq_len if _least(short, plan, device).fits(device) else 0,
         without_wishes=_least(shape, free, device).fits(device),
+        smaller_adapter=_smaller_adapter(shape, plan, device),
     )
+
+
+def _smaller_adapter(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> str:
+    """Return what an adapter that would fit does otherwise, as an option; empty: none fits."""
+    for said, adapter in smaller_adapters(plan.options.adapter, shape.layers, device.engine):
+        options = plan.options.model_copy(update={"adapter": adapter})
+        if _least(shape, plan.model_copy(update={"options": options}), device).fits(device):
+            return said
+    return ""
 
 
 def _without_wishes(options: EngineOptions) -> EngineOptions:

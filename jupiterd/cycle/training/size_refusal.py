@@ -30,6 +30,8 @@ class RefusedSize:
     """The largest size that fits; empty: none does."""
     seq_len: int = 0
     """Sequences of so many tokens would fit; 0: they wouldn't."""
+    smaller_adapter: str = ""
+    """What an adapter that would fit does otherwise, as an option."""
     without_wishes: bool = False
     """It would fit with precision and gradient checkpointing left open."""
 
@@ -58,6 +60,8 @@ def _remedies(refused: RefusedSize, need: int) -> list[str]:
     found: list[str] = []
     if refused.without_wishes:
         found.append("leave --precision and --gradient-checkpointing open")
+    if refused.smaller_adapter:
+        found.append(refused.smaller_adapter)
     if refused.seq_len:
         found.append(f"--seq-len {refused.seq_len}")
     if refused.nearest:

@@ -97,11 +97,13 @@ def _checked_seat(
     machines: Machines, gangs: Sequence[EngineChoice], shape: "ModelShape", plan: "TrainPlan"
 ) -> Seat:
     """Return the smallest one; raises UsageError where an engine can't do what is asked."""
+    from jupiterd.cycle.training.adapters.quantized_base import check_quantized
     from jupiterd.cycle.training.architectures import check_engine
     from jupiterd.cycle.training.document_masking import check_documents_apart
 
     for gang in gangs:
         check_engine(gang.engine, shape)
+        check_quantized(gang.engine, plan.options.adapter)
     check_documents_apart(shape, plan.options)
     return smallest_seat(machines, gangs)
 

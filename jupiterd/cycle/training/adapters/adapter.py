@@ -9,9 +9,14 @@ module computes W x + scale B A x (Hu et al. 2021, "LoRA", arXiv 2106.09685).
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from jupiterd.cycle.base.plain_text import Plain
 from jupiterd.errors import UsageError
@@ -24,7 +29,7 @@ NAME_PREFIX: Final = "base_model.model."
 FACTORS: Final = ("lora_A", "lora_B")
 
 _HINT: Final = "such as --lora rank=16,alpha=32,layers=all,targets=attention"
-_SAID: Final = ("rank", "alpha", "form", "layers", "targets")
+_SAID: Final = ("rank", "alpha", "form", "layers", "targets", "quantize")
 _IN_LAYER: Final = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.(.+)$")
 _OF_ATTENTION: Final = re.compile(r"attn|attention")
 
@@ -42,8 +47,24 @@ class AdapterOptions(Plain):
     targets: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+(\+[A-Za-z0-9_]+)*$")] = ALL
     """`attention`, `mlp`, `all`, or names of modules with a + between them: q_proj+v_proj."""
 
+    quantize: Literal["none", "4bit", "8bit"] = "none"
+    """What the frozen matrices in layers are kept in (Dettmers et al. 2023, arXiv 2305.14314)."""
+
     base: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     """The artifact of the frozen weights; empty where nobody has decided yet."""
+
+    @model_serializer(mode="wrap")
+    def _said(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return it without a choice that nobody made: ranks of older builds refuse what is new."""
+        said: dict[str, Any] = plain(self)
+        if said.get("quantize") == "none":
+            del said["quantize"]
+        return said
+
+    @property
+    def bits(self) -> int:
+        """Return the bits of a frozen number in a layer's matrix; 0: it isn't quantized."""
+        return 0 if self.quantize == "none" else int(self.quantize.removesuffix("bit"))
 
     @property
     def scale(self) -> float:

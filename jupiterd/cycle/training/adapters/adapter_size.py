@@ -4,12 +4,16 @@ Owns counting an adapter's by the model's shape. Pure. Doesn't know tensors or d
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from jupiterd.cycle.training.adapters.adapter import ALL, AdapterOptions, adapter_shapes
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.cycle.training.tensor_shapes import expected_tensors
+
+GROUP: Final = 64
+"""Numbers of a row that share a scale, as mlx-lm and bitsandbytes have it."""
 
 _MATRIX, _IS_IN_LAYER = 2, (".layers.", ".h.", ".blocks.")
 
@@ -38,6 +42,27 @@ def shapes_of_adapter(shape: ModelShape, options: AdapterOptions) -> dict[str, t
     if expected_tensors(shape.config) is None and shape.config and not options.is_by_part:
         options = options.model_copy(update={"targets": ALL})
     return adapter_shapes(matrices_of(shape), options)
+
+
+def frozen_bytes(shape: ModelShape, options: AdapterOptions, each: int) -> int:
+    """Return what the weights beside an adapter take.
+
+    Quantized matrices have a scale and a bias for each group of numbers in a row; what isn't in a
+    layer, or has rows that can't be grouped, is kept as it is.
+
+    each: bytes of a number that isn't quantized
+    """
+    whole = each * parameter_count(shape)
+    if not options.bits:
+        return whole
+    sizes = matrices_of(shape).values()
+    grouped = sum(rows * columns for rows, columns in sizes if is_grouped(columns))
+    return whole - each * grouped + grouped * options.bits // 8 + 2 * each * grouped // GROUP
+
+
+def is_grouped(columns: int) -> bool:
+    """Say whether a matrix with rows of so many numbers is quantized."""
+    return columns % GROUP == 0
 
 
 def matrices_of(shape: ModelShape) -> dict[str, tuple[int, int]]:

@@ -5,7 +5,7 @@ parameters, as a part of what is computed, so gradients come back under transfor
 their shapes. Doesn't know losses, masks or training.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -41,6 +41,7 @@ class MlxModule:
         known = skeleton(config)
         self.shapes = known.shapes
         self.frozen = known.frozen
+        self.matrices, self.turned = known.matrices, known.turned
         self._untouched = copy(self.inner)
         self._names = self._fitting_names(config, known)
 
@@ -53,6 +54,15 @@ class MlxModule:
     def update(self, weights: Arrays) -> None:
         """Give the module these parameters."""
         self.inner.update(self.parameters_of(weights))
+
+    def update_beside(self, weights: Arrays, places: Collection[str]) -> None:
+        """Give the module all parameters but those of modules that have theirs already.
+
+        weights: of all names, whatever stands for the others; places: paths of those modules
+        """
+        found = self._sanitized(copy(self._untouched), weights, self._names)
+        mine = {n: v for n, v in found.items() if n.removesuffix(".weight") not in places}
+        self.inner.update(tree_unflatten(list(mine.items())))
 
     def places_of(self, modules: Sequence[str]) -> dict[str, str]:
         """Return where mlx-lm has the modules that transformers has at these paths.

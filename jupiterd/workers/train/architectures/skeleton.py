@@ -56,6 +56,10 @@ class Skeleton:
             if isinstance(module, MATRICES)
         }
         """(outputs, inputs) of each module that multiplies with a matrix, by its path."""
+        self.turned = frozenset(
+            path for path, module in self._model.named_modules() if isinstance(module, Conv1D)
+        )
+        """Those of them whose matrix is [inputs, outputs]."""
         self.prefix = f"{self._model.base_model_prefix}."
 
     def in_files(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -33,6 +33,11 @@ class MlxAdapter:
         self._layers: dict[str, Any] = {}
         """transformers' path of a module -> mlx-lm's layer in its place."""
 
+    @property
+    def bits(self) -> int:
+        """Return the bits of a frozen number in a layer's matrix; 0: it isn't quantized."""
+        return self._options.bits
+
     def put_into(self, module: MlxModule) -> None:
         """Freeze a module that has its weights, and put adapters into it."""
         module.inner.freeze()

@@ -21,6 +21,7 @@ from jupiterd.workers.train.architectures.mlx_module import MlxModule
 from jupiterd.workers.train.architectures.mlx_output import OutputStep
 from jupiterd.workers.train.mlx.mlx_adapter import MlxAdapter
 from jupiterd.workers.train.mlx.mlx_loss import summed_loss
+from jupiterd.workers.train.mlx.mlx_quantized import QuantizedMatrices
 from jupiterd.workers.training_engine import Tensors
 
 Arrays = Mapping[str, mx.array]
@@ -98,11 +99,15 @@ class MlxModel:
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model, and put the adapter into it."""
         assert self._adapter is not None  # noqa: S101 - else nothing is frozen
+        quantized = QuantizedMatrices(self._module, self._adapter.bits, in_bf16=self._in_bf16)
         used: dict[str, mx.array] = {}
         for name, values in weights.items():
+            if quantized.takes(name):
+                used[name] = quantized.put(name, values)
+                continue
             used[name] = _to_bf16(mx.array(values)) if self._in_bf16 else mx.array(values)
             mx.eval(used[name])  # or all are there in fp32 at a time
-        self._module.update(used)
+        self._module.update_beside(used, quantized.places)
         mx.eval(self._module.inner.parameters())
         self._adapter.put_into(self._module)
 
@@ -169,6 +174,8 @@ def flat(tree: Any) -> dict[str, mx.array]:  # noqa: ANN401 - a tree of arrays
 
 
 def _rounded(values: mx.array) -> mx.array:
+    if not mx.issubdtype(values.dtype, mx.floating):  # a quantized matrix's bits
+        return values
     return _to_bf16(values).astype(mx.float32)
 
 

@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from jupiterd.cycle.training.adapters.quantized_base import check_quantized
 from jupiterd.cycle.training.memory import logit_chunk_on, optimizer_bytes, options_on
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.workers.train.first_weights import first_weights
@@ -66,6 +67,7 @@ class TorchEngine:
         self.abilities = found = abilities(device)
         self.options = options_on(found, shape, plan)
         self.adapter = plan.options.adapter
+        check_quantized("torch", self.adapter)
         self._model = (
             make_model(shape, plan.seed, end_token, self.options)
             if self.adapter is None

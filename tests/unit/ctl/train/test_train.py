@@ -176,6 +176,8 @@ def begin(ctl, *options):
         (("--lora", "--seed", "7"), "rank=16"),
         (("--lora", ""), "rank=16"),
         (("--lora", "rank=8,layers=2"), "rank=8,layers=2"),
+        (("--lora", "--quantize", "4bit"), "rank=16,quantize=4bit"),
+        (("--lora", "rank=8", "--quantize", "none"), "rank=8,quantize=none"),
     ],
 )
 def test_an_adapter_is_asked_for_with_or_without_words(daemon, ctl, options, asked):
@@ -512,3 +514,15 @@ def test_that_nothing_can_be_held_out_is_said_as_it_starts(daemon, ctl, tmp_path
     warning = "Nothing of 50 texts can be held out: all of them are nearly copies of each other"
     assert warning in ctl(*start, str(copies)).out
     assert "held out" not in ctl(*start, str(texts)).out
+
+
+def test_only_a_frozen_model_is_quantized(ctl):
+    ran = begin(ctl, "--quantize", "4bit")
+    assert ran.exit_code == 2
+    assert "only a model that stays as it is can be quantized" in ran.err
+    assert "--lora --quantize 4bit" in ran.err
+
+
+def test_an_option_that_changes_nothing_needs_no_adapter(daemon, ctl):
+    assert begin(ctl, "--quantize", "none").exit_code == 0
+    assert "lora" not in daemon.executed[0][1]["settings"]

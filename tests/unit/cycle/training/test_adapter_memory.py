@@ -9,8 +9,9 @@ from jupiterd.cycle.training.adapters.adapter import parse_adapter
 from jupiterd.cycle.training.adapters.adapter_size import adapter_parameters
 from jupiterd.cycle.training.architectures import matrix_parameters
 from jupiterd.cycle.training.engine_options import DeviceAbilities
-from jupiterd.cycle.training.memory import flops_per_token, memory_need
+from jupiterd.cycle.training.memory import Fit, flops_per_token, memory_need, plan_that_fits
 from jupiterd.cycle.training.plan import ModelShape, derive, shape_of_config
+from jupiterd.errors import TooLargeForDeviceError
 from tests.bench.train.memory_peaks import ADAPTERS, GOAL, Case, planned
 from tests.bench.train.random_models import config_of
 from tests.support.workers.tiny_run import tiny_shape
@@ -99,3 +100,60 @@ def test_frozen_weights_cost_four_operations_and_those_below_the_first_adapter_t
     assert flops_per_token(SMOLLM2, few) == 2 * matrices + scores // 3 + back + output + own
     assert flops_per_token(SMOLLM2, few) < flops_per_token(SMOLLM2, adapter)
     assert flops_per_token(SMOLLM2, adapter) < flops_per_token(SMOLLM2)
+
+
+LLAMA_8B = {
+    "model_type": "llama", "vocab_size": 128_256, "hidden_size": 4_096, "num_hidden_layers": 32,
+    "intermediate_size": 14_336, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "max_position_embeddings": 131_072, "rope_theta": 500_000.0, "tie_word_embeddings": False,
+}  # fmt: skip
+"""Of Llama-3.1-8B."""
+MISTRAL_7B = {
+    "model_type": "mistral", "vocab_size": 32_768, "hidden_size": 4_096, "num_hidden_layers": 32,
+    "intermediate_size": 14_336, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "max_position_embeddings": 32_768, "tie_word_embeddings": False, "sliding_window": None,
+}  # fmt: skip
+"""Of Mistral-7B-v0.3."""
+MAC_16 = DeviceAbilities("mlx", "gpu", 10_923 << 20, has_bf16=True, ram_bytes=16 << 30)
+MAC_32 = DeviceAbilities("mlx", "gpu", 24 * 10**9, has_bf16=True, ram_bytes=32 << 30)
+
+
+def fit_of(config: dict[str, Any], lora: str, device: DeviceAbilities, seq_len: int = 1024) -> Fit:
+    shape = shape_of_config("given", config, RECIPE).model_copy(update={"seq_len": seq_len})
+    plan = derive(shape, 1)
+    options = plan.options.model_copy(update={"adapter": parse_adapter(lora)})
+    changes = {"options": options, "batch_sequences": 8, "micro_batch_sequences": 2}
+    return plan_that_fits(shape, plan.model_copy(update=changes), device)
+
+
+def test_seven_billion_parameters_at_4_bits_fit_24_gb():
+    fit = fit_of(MISTRAL_7B, "rank=16,quantize=4bit", MAC_32)
+    assert fit.need.on_device < 0.9 * MAC_32.memory_bytes
+    assert fit.need.weights == pytest.approx(0.5625 * 6.98e9 + 2 * 0.27e9 + 6 * 42e6, rel=0.02)
+    assert fit.changes == ("gradient checkpointing",)
+
+
+def test_eight_billion_at_4_bits_fit_what_macos_lends_of_16_gb_with_checkpointing():
+    fit = fit_of(LLAMA_8B, "rank=16,quantize=4bit", MAC_16)
+    assert "gradient checkpointing" in fit.changes
+    assert fit.need.on_device < 0.9 * MAC_16.memory_bytes
+    assert fit.need.total < 0.9 * MAC_16.ram_bytes
+
+
+def test_eight_billion_in_bf16_are_refused_there_with_the_option_that_makes_them_fit():
+    with pytest.raises(TooLargeForDeviceError) as caught:
+        fit_of(LLAMA_8B, "rank=16", MAC_16)
+    assert caught.value.hint is not None
+    assert caught.value.hint.split("; or ")[0] == "--quantize 4bit"
+
+
+def test_sequences_that_are_too_long_are_refused_with_shorter_ones():
+    with pytest.raises(TooLargeForDeviceError) as caught:
+        fit_of(LLAMA_8B, "rank=16,quantize=4bit", MAC_16, seq_len=8_192)
+    assert "--seq-len 2048" in (caught.value.hint or "")
+
+
+def test_a_rank_that_is_too_large_fits_with_fewer_layers():
+    with pytest.raises(TooLargeForDeviceError) as caught:
+        fit_of(LLAMA_8B, "rank=128,quantize=4bit", MAC_16)
+    assert (caught.value.hint or "").split("; or ")[0] == "--lora with layers=16"

@@ -4,6 +4,7 @@ import pytest
 
 from jupiterd.cycle.training.adapters.adapter import AdapterOptions, parse_adapter
 from jupiterd.cycle.training.adapters.adapter_size import adapter_parameters
+from jupiterd.cycle.training.adapters.quantized_base import check_quantized
 from jupiterd.cycle.training.plan import ModelShape, shape_of_config
 from jupiterd.daemon.catalog.model_specs import presets
 from jupiterd.errors import UsageError
@@ -92,3 +93,20 @@ def test_names_with_a_comma_between_them_are_told_how_they_are_joined() -> None:
     with pytest.raises(UsageError, match="v_proj is none of") as caught:
         parse_adapter("targets=q_proj,v_proj")
     assert "a + between them" in caught.value.hint
+
+
+def test_a_quantized_base_is_a_part_of_the_one_text():
+    options = parse_adapter("rank=8,quantize=4bit")
+    assert (options.bits, options.quantize) == (4, "4bit")
+    assert parse_adapter(options.to_text()) == options
+    assert "quantize" not in parse_adapter("rank=8").to_plain()
+    assert parse_adapter("rank=8").bits == 0
+
+
+def test_quantized_weights_are_trained_beside_on_mlx_alone():
+    check_quantized("mlx", parse_adapter("quantize=4bit"))
+    check_quantized("torch", parse_adapter("rank=8"))
+    check_quantized("torch", None)
+    with pytest.raises(UsageError, match="on torch no quantized weights") as caught:
+        check_quantized("torch", parse_adapter("quantize=8bit"))
+    assert "--engine mlx" in (caught.value.hint or "")

@@ -1,0 +1,79 @@
+"""Frozen matrices of a model of mlx-lm, quantized while they are read, one after another.
+
+Owns which are, and their place. The layers are MLX's own (affine, groups of 64 in a row). Doesn't
+know files or adapters. What is quantized is rounded to bf16 first, and always on the CPU, so all
+ranks have the same bits, whatever they multiply in.
+"""
+
+from typing import Any, Final
+
+import mlx.core as mx
+import numpy as np
+from mlx import nn
+from numpy.typing import NDArray
+
+from jupiterd.cycle.training.adapters.adapter import is_in_layer
+from jupiterd.cycle.training.adapters.adapter_size import GROUP, is_grouped
+from jupiterd.errors import UsageError
+from jupiterd.workers.train.architectures.mlx_module import MlxModule
+
+_WEIGHT: Final = ".weight"
+
+
+class QuantizedMatrices:
+    """The matrices of one model that are quantized; none, where bits are 0."""
+
+    def __init__(self, module: MlxModule, bits: int, *, in_bf16: bool) -> None:
+        """Find them.
+
+        Raises:
+            UsageError: the model's matrices lie the other way round in its files.
+        """
+        self._inner, self._bits = module.inner, bits
+        self._kind = mx.bfloat16 if in_bf16 else mx.float32
+        paths = [path for path in module.matrices if is_in_layer(path)] if bits else []
+        self._places = module.places_of(paths)
+        if turned := next((path for path in paths if path in module.turned), None):
+            raise UsageError(
+                f"--quantize: the files of this model have {turned} the other way round",
+                "leave --quantize out for this architecture",
+            )
+        self.places: set[str] = set()
+        """Paths of those that are quantized by now, as mlx-lm has them."""
+
+    def takes(self, name: str) -> bool:
+        """Say whether a tensor, by transformers' name, is a matrix that is quantized."""
+        path = name.removesuffix(_WEIGHT)
+        return name.endswith(_WEIGHT) and path in self._places and self._is_grouped(path)
+
+    def put(self, name: str, values: NDArray[np.float32]) -> mx.array:
+        """Quantize a matrix into its place; return what stands for it among other weights."""
+        place = self._places[name.removesuffix(_WEIGHT)]
+        held = _at(self._inner, place)
+        layer = self._quantized(mx.array(values), bias=held.get("bias"))
+        parent, _, last = place.rpartition(".")
+        setattr(_at(self._inner, parent), last, layer)
+        self.places.add(place)
+        return mx.broadcast_to(mx.zeros(()), values.shape)
+
+    def _is_grouped(self, path: str) -> bool:
+        return is_grouped(_at(self._inner, self._places[path]).weight.shape[-1])
+
+    def _quantized(self, values: mx.array, bias: mx.array | None) -> nn.QuantizedLinear:
+        layer: Any = nn.QuantizedLinear(GROUP, 1, bias=False, group_size=GROUP, bits=self._bits)
+        rounded = values.astype(mx.bfloat16).astype(mx.float32)
+        found = mx.quantize(rounded, group_size=GROUP, bits=self._bits, stream=mx.cpu)
+        layer.weight = found[0]
+        layer.scales, layer.biases = (
+            each.astype(mx.bfloat16).astype(self._kind) for each in found[1:]
+        )
+        if bias is not None:
+            layer.bias = bias
+        mx.eval(layer.parameters())
+        return layer
+
+
+def _at(module: Any, path: str) -> Any:  # noqa: ANN401 - modules of mlx-lm, and lists of them
+    for part in path.split("."):
+        module = module[int(part)] if part.isdecimal() else getattr(module, part)
+    return module

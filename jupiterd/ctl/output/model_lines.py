@@ -25,7 +25,11 @@ def model_table(document: Row) -> list[str]:
     rows = document.get("models") or []
     if not rows:
         return ["no model has been trained yet"]
-    return table(HEADERS, [_row(row) for row in rows])
+    names = [row["name"] for row in rows]
+    lines = table(HEADERS, [_row(row) for row in rows])
+    if len(set(names)) < len(names):
+        lines.append("a name that stands here twice means the upper one; the ID names the other")
+    return lines
 
 
 def _row(row: Row) -> tuple[str, ...]:

@@ -58,6 +58,9 @@ def test_the_list_shows_every_model(daemon, ctl, golden):
     lines = ctl("model", "list", "-o", "jsonl").out.splitlines()  # one model a line
     assert [json.loads(line)["name"] for line in lines] == [model["name"] for model in MODELS]
     assert json.loads(lines[2])["writes"] is True
+    daemon.documents["models"]["models"] = [row(number, name="notes") for number in (2, 1)]
+    *_, hint = ctl("model", "list").out.splitlines()
+    assert hint == "a name that stands here twice means the upper one; the ID names the other"
     daemon.documents["models"]["models"] = []
     assert ctl("model", "list").out == "no model has been trained yet\n"
 

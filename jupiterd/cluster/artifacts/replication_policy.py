@@ -70,8 +70,7 @@ def _written_artifacts(cycle: CycleState, *, only_final: bool) -> Iterator[Artif
     for manifest in cycle.manifests.values():
         yield manifest.tokenizer
         yield from manifest.shards
-    if cycle.training is not None and cycle.training.settings.get("lora"):
-        yield ArtifactId(str(cycle.training.settings.get("start_from", "")))  # it is no model alone
+    yield from _bases(cycle)
     if cycle.goes_on:
         if cycle.started is not None:
             yield ArtifactId(str(cycle.started.generator.get("artifact", "")))
@@ -83,6 +82,14 @@ def _written_artifacts(cycle: CycleState, *, only_final: bool) -> Iterator[Artif
         yield ArtifactId(str(cycle.started.settings.get("questions", "")))
     if cycle.prepared is not None:
         yield from cycle.prepared.outputs.values()
+
+
+def _bases(cycle: CycleState) -> Iterator[ArtifactId]:
+    """Yield the models beside which adapters were trained: without them these are none."""
+    for begun in (cycle.started, cycle.training):
+        if begun is not None and begun.settings.get("lora"):
+            named = begun.settings.get("lora_base") or begun.settings.get("start_from", "")
+            yield ArtifactId(str(named))
 
 
 def copies_to_make(

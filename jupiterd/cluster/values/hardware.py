@@ -61,6 +61,8 @@ class Hardware:
     """An engine that answers with models is installed; older members don't tell."""
     can_evaluate: bool = False
     """It can be asked what tasks ask a model; older members don't tell."""
+    trains_adapters: bool = False
+    """Its build can train an adapter beside a frozen model; older members don't tell."""
     host: str = ""
     """What all programs of one running machine say, and no other's do; empty: nobody knows."""
 
@@ -110,6 +112,7 @@ class Hardware:
             versions=_versions(plain.get("versions")),
             can_answer=plain.get("can_answer") is True,
             can_evaluate=plain.get("can_evaluate") is True,
+            trains_adapters=plain.get("trains_adapters") is True,
             host=str(plain.get("host", ""))[:MAX_HOST_CHARACTERS],
         )
 

@@ -12,9 +12,24 @@ Command = Callable[..., Any]
 
 OF_CYCLES = (
     "seq_len", "batch_size", "learning_rate", "precision", "gradient_checkpointing", "attention",
-    "optimizer", "max_steps", "loss_on", "fixed_micro_batch",
+    "optimizer", "max_steps", "loss_on", "fixed_micro_batch", "lora",
 )  # fmt: skip
 """Parameter names of the options about the training of a cycle's rounds."""
+
+
+USUAL_ADAPTER = "rank=16"
+"""The value of --lora without any."""
+
+
+def adapter_option(command: Command) -> Command:
+    """Add the option that trains an adapter."""
+    return click.option(
+        "--lora",
+        is_flag=False,
+        flag_value=USUAL_ADAPTER,
+        metavar="[rank=16,alpha=32,layers=all,targets=all]",
+        help="Train an adapter beside the model's weights, which stay as they are.",
+    )(command)
 
 
 def computing_options(command: Command) -> Command:
@@ -28,12 +43,14 @@ def cycle_options(command: Command) -> Command:
     """Add the options about a cycle's training."""
     for option in reversed(_LENGTHS):
         command = option(command)
-    return computing_options(command)
+    return computing_options(adapter_option(command))
 
 
 def training_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the command's fields about a cycle's training, without options that weren't given."""
     said = {name: given[name] for name in OF_CYCLES if given.get(name) is not None}
+    if "lora" in said:
+        said["lora"] = said["lora"] or USUAL_ADAPTER
     nodes = {} if given.get("nodes") is None else {"nodes": given["nodes"]}
     return {**({"training": said} if said else {}), **nodes}
 

@@ -12,7 +12,7 @@ from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.options.durations import DURATION
 from jupiterd.ctl.options.island_options import island_options
-from jupiterd.ctl.options.training_options import computing_options
+from jupiterd.ctl.options.training_options import USUAL_ADAPTER, adapter_option, computing_options
 from jupiterd.ctl.options.wait_options import (
     ACCEPT_WORSE,
     UNTIL_AT_REST,
@@ -51,9 +51,6 @@ HOW = "--nodes names machines, --engine what they use"
 
 OF_READING = ("loss_on", "field")
 """Options that say how text is read, before it becomes a data set."""
-
-USUAL_ADAPTER = "rank=16"
-"""The value of --lora without any."""
 
 LATEST = ""
 """The value of --resume without a name."""
@@ -94,13 +91,7 @@ def command() -> None:
 )
 @click.option("--field", metavar="NAME", help="What holds the text in a table; text.")
 @click.option("--weight-decay", type=float, help="The size's own by default.")
-@click.option(
-    "--lora",
-    is_flag=False,
-    flag_value=USUAL_ADAPTER,
-    metavar="[rank=16,alpha=32,layers=all,targets=all]",
-    help="Train an adapter beside the model's weights, which stay as they are.",
-)
+@adapter_option
 @click.option(
     "--quantize",
     type=click.Choice(("4bit", "8bit", "none")),

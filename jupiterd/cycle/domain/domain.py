@@ -8,7 +8,7 @@ import json
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from jupiterd.cycle.base.drop_reason import DropReason
@@ -23,6 +23,7 @@ from jupiterd.cycle.gate.case import GateSettings
 from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
 from jupiterd.cycle.templates.texts import USUAL
 from jupiterd.cycle.text_rules.rules_off import RuleName, rules_mistake, rules_off
+from jupiterd.cycle.training.adapters.adapter import checked_adapter
 from jupiterd.cycle.training.architectures import MAX_VOCAB
 from jupiterd.errors import InvalidDomainError
 
@@ -259,6 +260,13 @@ class Training(StrictModel):
     """Sequences of one optimizer step, over all ranks."""
     learning_rate: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     """Peak learning rate."""
+    lora: Annotated[str, Field(max_length=256), AfterValidator(checked_adapter)] | None = None
+    """An adapter is trained beside the weights of `init`, which stay as they are: such as
+    rank=16,alpha=32, in the words of `--lora`."""
+
+    def overrides(self) -> dict[str, float | int]:
+        """Return what is said of the shape and the plan of a round."""
+        return self.model_dump(exclude_none=True, exclude={"lora"})
 
 
 class Domain(StrictModel):

@@ -22,6 +22,9 @@ MORE = "jupiterctl cycle plan --verbose has the rest"
 OF_THE_TEXT = 0.9
 """So many passes and more are as many as the text is worth; fewer steps are the size's own."""
 
+BASE_BYTES = 4
+"""Of a parameter of the model that adapters are trained beside, at the most."""
+
 WORTH_OF_A_GUESS = "good to a factor of three on an idle machine"
 """Two quiet cores trained 12,480 tokens a second where 5,086 were guessed, busy ones 300."""
 
@@ -125,8 +128,8 @@ def _rate(expected: Mapping[str, Any]) -> str:
     """Return the learning rate that weights are tuned with; nothing of weights that are drawn."""
     if not expected.get("is_tuning"):
         return ""
-    rate = float(expected["learning_rate"])
-    high = f", which {why}" if (why := why_high(rate)) else ""
+    rate, has_adapter = float(expected["learning_rate"]), bool(expected.get("adapter"))
+    high = f", which {why}" if (why := why_high(rate, has_adapter=has_adapter)) else ""
     return f"; tuned with a learning rate of {rate:g}{high}"
 
 
@@ -158,9 +161,19 @@ def _model(expected: Mapping[str, Any]) -> str:
     about = f"{least:,} to " if least else ""
     batch = f"{about}{expected['batch_sequences']:,} sequences a step"
     return (
-        f"{expected['parameters'] / 1e6:,.1f} million parameters, {expected['precision']}, "
+        f"{expected['parameters'] / 1e6:,.1f} million parameters{_adapter(expected)}, "
+        f"{expected['precision']}, "
         f"{expected['optimizer']}, {batch}, {room} of each device"
     )
+
+
+def _adapter(expected: Mapping[str, Any]) -> str:
+    """Return what is trained beside them, and how much that is; empty: they are."""
+    if not (adapter := expected.get("adapter")):
+        return ""
+    trained = int(adapter["parameters"])
+    share = f"{trained / expected['parameters']:.2%}"
+    return f" stay as they are beside an adapter of {trained:,} ({share}; {adapter['options']})"
 
 
 def _machines(predicted: Mapping[str, Any]) -> str:
@@ -198,5 +211,8 @@ def _about(seconds: float | None, *, is_most: bool = False) -> str:
 
 def _disk(planned: PlannedCycle, expected: Mapping[str, Any]) -> str:
     parameters, vocab_size = int(expected["parameters"]), int(expected.get("vocab_size", 0))
-    needed = disk_bytes(planned.survey, parameters, planned.rounds, vocab_size)
+    adapter: Mapping[str, Any] = expected.get("adapter") or {}
+    trained = int(adapter.get("parameters") or parameters)
+    needed = disk_bytes(planned.survey, trained, planned.rounds, vocab_size)
+    needed += BASE_BYTES * parameters if adapter else 0
     return f"about {size(needed)} on each machine that keeps the cycle"

@@ -13,8 +13,10 @@ from jupiterd.cycle.domain.domain import Domain, domain_text
 from jupiterd.cycle.runs.run_settings import CheckedOptions
 from jupiterd.cycle.training.plan import parse_model
 
-OF_DOMAIN = ("seq_len", "learning_rate")
+OF_DOMAIN = ("seq_len", "learning_rate", "lora")
 """Options that a domain's `training` has, by these names."""
+OFF = "off"
+"""Of the adapter: none, whatever the domain says."""
 OF_ENGINE = ("precision", "gradient_checkpointing", "attention", "optimizer")
 """Options of a recipe's engine, by these names."""
 
@@ -38,11 +40,16 @@ class CycleOptions(CheckedOptions):
     """Sequences that every device holds at a time, whatever would fill it."""
     loss_on: Literal["all", "answers"] | None = None
     """What the loss counts of generated questions and answers; None: answers."""
+    lora: Annotated[str, Field(max_length=256)] | None = None
+    """The adapter that is trained beside the weights to begin with, or off; None: as the domain
+    says. Older builds know none."""
 
     def in_domain(self, text: str, domain: Domain) -> tuple[str, Domain]:
         """Return a domain, and its text, as if its `training` said so."""
         if not (said := self._said(OF_DOMAIN)):
             return text, domain
+        if said.get("lora") == OFF:
+            said["lora"] = None
         training = domain.training.model_copy(update=said)
         changed = domain.model_copy(update={"training": training})
         return domain_text(changed), changed

@@ -53,7 +53,7 @@ def planned_rounds(
     sequences: of the data, as reckoned; 0: nobody knows, so the steps are the size's
     """
     is_tuning = settings.recipe == OF_TUNING
-    recipe_of = tuned(shape) if is_tuning else shape
+    recipe_of = trained_shape(shape, settings)
     plan = with_batch(derive(recipe_of, 1, overrides, seed), settings, sequences)
     later = with_batch(derive(recipe_of, 2, overrides, seed, goes_on=True), settings, sequences)
     most = settings.max_steps
@@ -66,6 +66,18 @@ def planned_rounds(
         later = plan_of_round(later, shape, sequences, after)
     plan, later = (bounded(each, recipe_of.recipe, most) for each in (plan, later))
     return (shortly_warmed(plan), shortly_warmed(later)) if is_tuning else (plan, later)
+
+
+def trained_shape(shape: ModelShape, settings: RunSettings) -> ModelShape:
+    """Return a cycle's model with the recipe that its rounds have; raises as `settings.adapter`.
+
+    That is the size's own, or that for weights that were given, with an adapter or without.
+    """
+    if settings.recipe != OF_TUNING:
+        return shape
+    recipe = _tuned(shape, settings).recipe
+    options = settings.adapted(recipe.options)
+    return shape.model_copy(update={"recipe": recipe.model_copy(update={"options": options})})
 
 
 def with_batch(plan: TrainPlan, settings: RunSettings, sequences: int) -> TrainPlan:

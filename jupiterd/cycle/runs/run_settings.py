@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from jupiterd.cycle.runs.recorded_settings import OF_THE_SIZE
+from jupiterd.cycle.runs.recorded_settings import OF_THE_SIZE, OF_TUNING
 from jupiterd.cycle.training.adapters.adapter import AdapterOptions, parse_adapter
 from jupiterd.cycle.training.architectures import MAX_VOCAB
 from jupiterd.cycle.training.engine_options import EngineOptions
@@ -123,12 +123,16 @@ class RunSettings(CheckedOptions):
     """The adapter that is trained beside the weights to begin with, as `adapters.adapter`
     reads it; empty: all weights are trained. Older builds know none."""
 
+    lora_base: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    """Artifact with the frozen weights where `start_from` is an adapter, as it is for the islands
+    of a cycle's later rounds; empty: `start_from`."""
+
     def to_scalars(self) -> dict[str, Scalar]:
         """Return what a fact carries, without a choice that nobody made and older builds refuse."""
         told = super().to_scalars()
         if self.gang_backend == AUTO:
             del told["gang_backend"]
-        for name in ("fixed_micro_batch", "lora"):
+        for name in ("fixed_micro_batch", "lora", "lora_base"):
             if not told[name]:
                 del told[name]
         return told
@@ -146,16 +150,20 @@ class RunSettings(CheckedOptions):
         chosen = {name: value for name, value in requested.items() if value != AUTO}
         if self.fixed_micro_batch:
             chosen["micro_batch"] = "fixed"
+        return self.adapted(of_the_size.model_copy(update=chosen))
+
+    def adapted(self, options: EngineOptions) -> EngineOptions:
+        """Return how it is computed where an adapter may be trained; raises as `adapter`."""
         adapter = self.adapter
         kept = {} if adapter is None else {"optimizer": "adamw", "weights": "fp32"}
-        return of_the_size.model_copy(update={**chosen, **kept, "adapter": adapter})
+        return options.model_copy(update={**kept, "adapter": adapter})
 
     @property
     def adapter(self) -> AdapterOptions | None:
         """Return the adapter that is trained; raises UsageError where it can't be."""
         if not self.lora:
             return None
-        if not self.start_from:
+        if not self.start_from and self.recipe != OF_TUNING:
             raise UsageError(
                 "an adapter is trained beside weights that are there",
                 "name a model that has some: --model FOLDER, or ORG/NAME on the hub",
@@ -164,7 +172,8 @@ class RunSettings(CheckedOptions):
             raise UsageError(
                 "an adapter's numbers are AdamW's, in fp32", "leave out --optimizer and weights"
             )
-        return parse_adapter(self.lora).model_copy(update={"base": self.start_from})
+        base = self.lora_base or self.start_from
+        return parse_adapter(self.lora).model_copy(update={"base": base})
 
     @property
     def batch_sequences(self) -> int:

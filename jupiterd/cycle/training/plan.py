@@ -100,8 +100,11 @@ class ModelShape(Plain):
         return self
 
     def with_recipe(self, plan: "TrainPlan", gradient_checkpointing: Switch) -> "ModelShape":
-        """Return it with what a plan says of memory: the micro batch and how it is computed."""
-        options = {"gradient_checkpointing": gradient_checkpointing}
+        """Return it with what a plan says of memory: the micro batch and how it is computed.
+
+        An adapter is no part of the model: settings say it.
+        """
+        options = {"gradient_checkpointing": gradient_checkpointing, "adapter": None}
         changed = {
             "micro_batch_sequences": plan.micro_batch_sequences,
             "options": plan.options.model_copy(update=options),

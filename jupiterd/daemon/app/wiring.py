@@ -74,7 +74,10 @@ class Parts:
         self.stopping, self.ready = Shutdown(), asyncio.Event()
         self.identity = Identity.load_or_create(state_dir.key)
         self.hardware = replace(
-            probe(settings.devices), can_answer=can_answer(), can_evaluate=can_evaluate()
+            probe(settings.devices),
+            can_answer=can_answer(),
+            can_evaluate=can_evaluate(),
+            trains_adapters=True,
         )
         self.file = LedgerFile(state_dir.ledger)
         self.replica = Replica(self.identity, self.file)

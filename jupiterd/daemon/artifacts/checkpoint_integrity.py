@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.errors import (
@@ -20,6 +21,9 @@ from jupiterd.ids import ArtifactId, short
 from jupiterd.store.integrity_check import first_damage
 
 log = logging.getLogger(__name__)
+
+FIRST_WEIGHTS: Final = frozenset({"weights", "adapter"})
+"""Inputs of a rank that others made, and that its training begins with."""
 
 
 async def whole_checkpoint(artifact_cache: ArtifactCache, artifact: ArtifactId) -> Path:
@@ -55,13 +59,13 @@ async def whole_start(
     found: dict[str, str] = {}
     if (checkpoint := inputs.get("checkpoint")) is not None:
         found["checkpoint"] = str(await whole_checkpoint(artifact_cache, checkpoint))
-    if (weights := inputs.get("weights")) is None:
-        return found
     try:
-        return found | {"weights": str(await whole_checkpoint(artifact_cache, weights))}
+        for name in sorted(FIRST_WEIGHTS & inputs.keys()):
+            found[name] = str(await whole_checkpoint(artifact_cache, inputs[name]))
     except CorruptCheckpointError as error:
         text = error.message.removeprefix("checkpoint ")
         raise CorruptWeightsError(f"the run can't begin: {text}") from error
+    return found
 
 
 async def _another(artifact_cache: ArtifactCache, artifact: ArtifactId, damage: str) -> Path:

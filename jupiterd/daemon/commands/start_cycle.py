@@ -16,8 +16,8 @@ from jupiterd.cluster.training.asked_backend import GANG_BACKEND, nccl_refusal
 from jupiterd.cluster.training.named_trainers import MAX_RANKS, NODES
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
 from jupiterd.daemon.catalog.model_specs import model_text, text_of_config
+from jupiterd.daemon.commands.cycle_sheet import Text, guessed_tokens_per_s, least_batch, sheet
 from jupiterd.daemon.commands.domain_questions import recorded_questions
-from jupiterd.daemon.commands.model_size_choice import power_of
 from jupiterd.daemon.cycles.generator_capacity import check_writers
 from jupiterd.daemon.executor.named_paths import paths_of
 from jupiterd.daemon.islands.island_plan import (
@@ -28,12 +28,12 @@ from jupiterd.daemon.islands.island_plan import (
 )
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.fleet_view import FleetView
-from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.placement import Placement
+from jupiterd.daemon.planning.adapter_support import check_all_train_adapters
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.generation_speed import written_before
 from jupiterd.daemon.planning.requested_machines import EVERYBODY, RequestedMachines, named_nodes
-from jupiterd.daemon.planning.training_estimate import TrainingEstimate, estimate
+from jupiterd.daemon.planning.training_estimate import estimate
 from jupiterd.daemon.runtime.clock import wall_iso
 from jupiterd.errors import MissingExtraError, NotFoundError, UsageError
 from jupiterd.ids import CycleId, NodeId, short
@@ -43,11 +43,10 @@ from jupiterd.protocol.frames import Scalar
 
 if TYPE_CHECKING:
     from jupiterd.cycle.domain.domain import Domain
-    from jupiterd.cycle.rounds.round_cost import CycleCost
     from jupiterd.cycle.runs.cycle_options import CycleOptions
     from jupiterd.cycle.runs.run_settings import RunSettings
     from jupiterd.cycle.runs.size_choice import SizeChoice
-    from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+    from jupiterd.cycle.training.plan import TrainPlan
 
 MAX_ROUNDS = 1000
 
@@ -80,6 +79,8 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
     size = command.size or suiting.size
     started = _begun(command, described, options, size)
     settings = _settings(command, described.domain, options).model_copy(update={MAX_RANKS: most})
+    if settings.lora:
+        check_all_train_adapters(fleet.machines)
     wanted = wanted_of_round(started.engine, settings, nodes)
     text = Text(_tokens(command), has_base=_has_base(command, described.domain))
     model, settings, forecast = _with_forecast(fleet, started, wanted, settings, text)
@@ -267,16 +268,6 @@ def _init(command: DescribedCycle) -> PlainMap:
     return command.init or {}
 
 
-@dataclass(frozen=True)
-class Text:
-    """What is known of a cycle's text before it is collected."""
-
-    tokens: int
-    """To train on, as whoever asks has counted or reckoned; 0: nobody knows."""
-    has_base: bool
-    """Round 1 begins with weights that others trained, or people want none."""
-
-
 def _tokens(command: DescribedCycle) -> int:
     return max(0, command.tokens or 0)
 
@@ -339,7 +330,10 @@ def _settings(command: DescribedCycle, domain: "Domain", options: "CycleOptions"
     if strange := sorted(given.keys() - {*OF_ISLANDS, GANG_ENCRYPTION, GANG_BACKEND}):
         raise UsageError(f"{strange[0].replace('_', '-')}: that is said of a training run alone")
     init = _init(command)
-    how: dict[str, Any] = {"max_steps": options.max_steps}
+    how: dict[str, Any] = {
+        "max_steps": options.max_steps,
+        "lora": _adapter(command, domain, options),
+    }
     if domain.training.steps is None:
         how["steps_from"] = FROM_DATA
     if init:
@@ -349,12 +343,29 @@ def _settings(command: DescribedCycle, domain: "Domain", options: "CycleOptions"
     return RunSettings.parse(given | how)
 
 
+def _adapter(command: DescribedCycle, domain: "Domain", options: "CycleOptions") -> str:
+    """Return the adapter that is trained; empty: all weights are.
+
+    Raises:
+        UsageError: there are no weights beside which it could be trained, or other options forbid.
+    """
+    lora = domain.training.lora or ""
+    if lora and not _has_base(command, domain):
+        raise UsageError(
+            "an adapter is trained beside weights that are there, and this cycle draws its own",
+            "name a model to begin with: --init FOLDER, or ORG/NAME on the hub",
+        )
+    if lora and options.optimizer == "muon":
+        raise UsageError("an adapter's numbers are AdamW's", "leave out --optimizer")
+    return lora if _init(command) else ""  # a plan may be made while its model is out of reach
+
+
 def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Scalar]:
     """Return what is recorded of a cycle's settings; what nobody has said is left out."""
     from jupiterd.cycle.runs.recorded_settings import OF_THE_SIZE
     from jupiterd.cycle.runs.run_settings import OF_ISLANDS
 
-    more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch"}
+    more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch", "lora"}
     names = {*OF_ISLANDS, *more, GANG_BACKEND}
     told = {name: value for name, value in settings.to_scalars().items() if name in names}
     told[NODES] = ",".join(nodes)
@@ -375,15 +386,19 @@ def _with_forecast(
     """Return the model's text as it fits the machines, the settings, and the forecast of round 1.
 
     The forecast is empty if no node here can train now.
+
+    Raises:
+        UsageError: the model has no matrices that the adapter is asked for, or as above.
     """
     from jupiterd.cycle.domain.domain import parse_domain
     from jupiterd.cycle.rounds.round_cost import CycleCost, RoundCost
     from jupiterd.cycle.runs.fitted_plan import planned_rounds
     from jupiterd.cycle.runs.recorded_settings import OF_TUNING
+    from jupiterd.cycle.training.adapters.adapter_size import adapter_parameters
     from jupiterd.cycle.training.plan import parse_model
 
     text, domain = started.model_yaml, parse_domain(started.domain_yaml, f"{started.domain}.yaml")
-    overrides = domain.training.model_dump(exclude_none=True)
+    overrides = domain.training.overrides()
     preset, shape = parse_model(text), parse_model(text, overrides)
     sequences = told.tokens // shape.seq_len
 
@@ -391,6 +406,8 @@ def _with_forecast(
         return planned_rounds(shape, of, overrides, started.seed, sequences)
 
     plan, _ = plans(settings)
+    if (adapter := plan.options.adapter) is not None:
+        adapter_parameters(shape, adapter)
     choice = _choice(fleet.placement, wanted, nccl_refusal(settings.to_scalars()))
     settings = checked_islands(fleet, wanted, shape, plan, settings)
     if choice is None:
@@ -402,7 +419,7 @@ def _with_forecast(
     plan, later = plans(settings)
     gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
     decided = replace(wanted, chosen=tuple(islands))
-    is_open = 0 < _least_batch(settings, told, shape) < plan.batch_sequences
+    is_open = 0 < least_batch(settings, told, shape) < plan.batch_sequences
     expected = estimate(fleet, gang, shape, plan, asked=decided, is_open=is_open)
     cost = CycleCost(
         started.rounds,
@@ -415,62 +432,18 @@ def _with_forecast(
         twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
         text = preset.with_recipe(fit.plan, twice).to_text()
     document = {
-        "sheet": _sheet(told, shape, plan, settings, expected, cost),
+        "sheet": sheet(told, shape, plan, settings, expected, cost),
         "expected": {
             **expected.values,
             "learning_rate": plan.learning_rate,
             "is_tuning": settings.recipe == OF_TUNING,
-            "least_batch_sequences": _least_batch(settings, told, shape),
-            "guessed_tokens_per_s": _guessed_tokens_per_s(fleet.machines, gang, shape),
+            "least_batch_sequences": least_batch(settings, told, shape),
+            "guessed_tokens_per_s": guessed_tokens_per_s(fleet.machines, gang, shape),
         },
         "cost": cost.to_plain(),
         "layouts": expected.layouts,
     }
     return text, settings, document
-
-
-def _least_batch(settings: "RunSettings", told: "Text", shape: "ModelShape") -> int:
-    """Return the least sequences in a step that the data may lead to; 0 if its size is known."""
-    return 0 if told.tokens // shape.seq_len else settings.least_batch
-
-
-def _sheet(
-    told: "Text",
-    shape: "ModelShape",
-    plan: "TrainPlan",
-    settings: "RunSettings",
-    expected: TrainingEstimate,
-    cost: "CycleCost",
-) -> list[str]:
-    """Return the lines that tell people what to expect of the first round and of the cycle."""
-    from jupiterd.cycle.runs.recorded_settings import OF_TUNING
-    from jupiterd.cycle.training.tuning import tuning_lines
-    from jupiterd.cycle.training.tuning_batch import batch_lines
-
-    is_known = told.tokens >= shape.seq_len
-    return [
-        *expected.lines,
-        *(tuning_lines(shape, plan) if settings.recipe == OF_TUNING else []),
-        *batch_lines(plan.batch_sequences, settings.least_batch, is_known=is_known),
-        *cost.lines(),
-        *([] if told.has_base else _advice(expected, cost)),
-    ]
-
-
-def _guessed_tokens_per_s(machines: Machines, gang: EngineChoice, shape: "ModelShape") -> float:
-    """Return the throughput that the gang's hardware suggests, before anything was measured."""
-    from jupiterd.cycle.training.memory import flops_per_token
-
-    hardware = map(machines.hardware_of, dict.fromkeys(gang.gang))
-    power = power_of(gang.engine, [machine for machine in hardware if machine is not None])
-    return round(power.flops_per_s / flops_per_token(shape), 1)
-
-
-def _advice(expected: "TrainingEstimate", cost: "CycleCost") -> list[str]:
-    """Return why a large model had better begin with an open base model."""
-    from jupiterd.cycle.runs.init_advice import advice
-
-    return advice(int(expected.values["parameters"]), cost.tokens_per_s)
 
 
 def _choice(

@@ -29,6 +29,7 @@ from jupiterd.daemon.islands.island_plan import islands_of_settings, with_gang
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.planning.adapter_support import check_all_train_adapters
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.requested_machines import (
     EVERYBODY,
@@ -110,6 +111,8 @@ def planned_training(
         fleet.state, fleet.machines, EVERYBODY if command.nodes is None else command.nodes
     )
     settings = _settings(command, most)
+    if settings.lora:
+        check_all_train_adapters(fleet.machines)
     model, text = _model(command, settings.seq_len)
     preset = parse_model(text)
     engine = engine_for(wanted, fitted(preset, settings.seq_len, preset.vocab_size))

@@ -74,7 +74,7 @@ class CycleDriver:
         self._started = started
         self._as_told = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
         self._domain = self._as_told
-        overrides = self._domain.training.model_dump(exclude_none=True)
+        overrides = self._domain.training.overrides()
         self._shape = parse_model(started.model_yaml, overrides)
         self._runner = ItemRunner(services, cycle)
 

@@ -28,6 +28,7 @@ from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.planning.adapter_support import that_train_it
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.layout_inputs import slow_beside
 from jupiterd.daemon.planning.training_spec import TrainingSpec
@@ -131,7 +132,8 @@ class IslandJoin:
             for node in each.nodes
         }
         at_work: dict[NodeId, Hardware] = {node: m for node, m in known.items() if m is not None}
-        machines = at_work | trainers(self._fleet_view.placement)
+        run = self._term.cycle(self._run)
+        machines = {**at_work, **that_train_it(trainers(self._fleet_view.placement), run)}
         batch = self._of.plan.batch_sequences
         return newcomers(self._of.started, islands, machines, usable, batch)
 

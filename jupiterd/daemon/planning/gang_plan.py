@@ -15,6 +15,7 @@ from jupiterd.cluster.training.asked_backend import nccl_refusal
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.leader.placement import Placement
+from jupiterd.daemon.planning.adapter_support import that_train_it
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import MissingExtraError, NcclFailedError, PeerUnreachableError
 from jupiterd.ids import NodeId
@@ -122,6 +123,7 @@ def choose(
     if not machines:
         placement.check_not_drained("can train", named)
         raise PeerUnreachableError("no node that is alive can train")
+    machines = that_train_it(machines, state)
     max_ranks = min(max_ranks, most_ranks(state) or max_ranks)
     try:
         choice = choose_engine(

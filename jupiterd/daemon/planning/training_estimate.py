@@ -85,6 +85,7 @@ def estimate(
     engine = " and ".join(sorted({gang.engine for gang in gangs}))
     values = _values(shape, plan, filled, whole) | _computed(engine, options)
     values["micro_batch_from"] = micro_batch.source
+    values |= _adapter(shape, plan)
     return TrainingEstimate(
         fit,
         [*sheet, *micro_batch.lines(), *changes],
@@ -152,6 +153,16 @@ def _whole(
 
     flops_per_s = tokens_per_s * flops_per_token(shape, plan.options.adapter)
     return Gang(ranks, device.memory_bytes, flops_per_s, device.ram_bytes)
+
+
+def _adapter(shape: "ModelShape", plan: "TrainPlan") -> dict[str, Any]:
+    """Return which adapter is trained, and how large it is; nothing where all weights are."""
+    from jupiterd.cycle.training.adapters.adapter_size import adapter_parameters
+
+    if (adapter := plan.options.adapter) is None:
+        return {}
+    numbers = adapter_parameters(shape, adapter)
+    return {"adapter": {"options": adapter.to_text(), "parameters": numbers}}
 
 
 def _computed(engine: str, options: "ResolvedOptions") -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Owns reading that from the ledger. Doesn't know how it is trained.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jupiterd.cluster.facts.facts import CycleStarted, TrainingStarted, WorkCompleted
@@ -21,6 +22,7 @@ from jupiterd.cycle.runs.fitted_plan import (
     bounded,
     plan_of_round,
     plan_of_run,
+    trained_shape,
     with_batch,
 )
 from jupiterd.cycle.runs.recorded_settings import LOSS_ON, NAMED_GENERATOR, OF_TUNING
@@ -28,7 +30,7 @@ from jupiterd.cycle.runs.run_phases import trained_on
 from jupiterd.cycle.runs.run_plan import fitted
 from jupiterd.cycle.runs.run_settings import FROM_DATA, RunSettings
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
-from jupiterd.cycle.training.tuning import shortly_warmed, tuned
+from jupiterd.cycle.training.tuning import shortly_warmed
 from jupiterd.errors import Bug, NotFoundError
 from jupiterd.ids import CycleId
 from jupiterd.protocol.frames import Scalar
@@ -96,12 +98,12 @@ def _of_a_round(
     state: CycleState, begun: CycleStarted, round_number: int, *, by_islands: bool, ranks: int
 ) -> TrainingSpec:
     domain = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
-    overrides = domain.training.model_dump(exclude_none=True)
+    overrides = domain.training.overrides()
     shape = parse_model(begun.model_yaml, overrides)
     before = state.last_checkpoint(round_number - 1)
     start = state.start_of(round_number)
     first = start or (begun.settings.get("start_from", "") if round_number == 1 else "")
-    asked = {"seq_len": shape.seq_len, "seed": begun.seed, "start_from": first}
+    asked = {"seq_len": shape.seq_len, "seed": begun.seed, **_first_weights(begun, str(first))}
     packed = state.manifests.get(round_number)
     ranks = max(ranks, 0 if packed is None else packed.ranks)
     settings = RunSettings.parse({**_of_a_run(begun), **asked}).shared_by(ranks)
@@ -119,7 +121,7 @@ def _of_a_round(
     )
     goes_on = not by_islands and bool(trunk_of(state, round_number))
     is_tuning = settings.recipe == OF_TUNING
-    trained_as = tuned(shape) if is_tuning else shape
+    trained_as = trained_shape(shape, settings)
     plan = derive(trained_as, round_number, overrides, begun.seed, goes_on=goes_on)
     tokens = 0 if before is None else before.tokens
     plan = plan if packed is None else with_batch(plan, settings, packed.sequences)
@@ -139,6 +141,13 @@ def _of_a_round(
         tokens=tokens,
         sequences=0 if packed is None else packed.sequences,
     )
+
+
+def _first_weights(begun: CycleStarted, first: str) -> Mapping[str, str]:
+    """Return what a round begins with, and the model beside it where that is an adapter."""
+    base = str(begun.settings.get("start_from", ""))
+    is_adapter = bool(begun.settings.get("lora")) and first != base
+    return {"start_from": first} | ({"lora_base": base} if is_adapter else {})
 
 
 def _of_a_run(begun: CycleStarted) -> dict[str, Scalar]:

@@ -3,7 +3,8 @@
 Owns how the parts work together: where training starts, when a checkpoint is due, what is reported
 to the daemon. Doesn't know how an engine computes a step, or who the other ranks are.
 
-inputs: shards, tokenizer, checkpoint or weights (optional), holdout.N (optional)
+inputs: shards, tokenizer, checkpoint or weights (optional), holdout.N (optional); where an adapter
+is trained: weights (frozen), adapter (optional)
 params: shape, plan, round, island (see `outer_rounds`), is_tuning (somebody brought the weights:
 their held-out loss is measured before the first step), and what the engine's rank module names
 A checkpoint of the same round is continued exactly. One of an earlier round gives its weights; one
@@ -14,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from jupiterd import __version__
 from jupiterd.cycle.training.config_agreement import Agreement
@@ -66,6 +67,9 @@ from jupiterd.workers.train.report.run_report import (
 from jupiterd.workers.train.weight_sync import WeightSync
 from jupiterd.workers.training_engine import Tensors, TrainingEngine, digest
 
+FROM_FILES: Final = frozenset({"checkpoint", "weights", "adapter"})
+"""Inputs with weights that all ranks read alike."""
+
 
 @dataclass(frozen=True)
 class Start:
@@ -97,7 +101,7 @@ class RankTraining:
         self._late_ranks = frozenset(map(int, task.params.get("late_ranks", ())))
         """Those whose state is fetched while the others train."""
         is_late = engine.rank in self._late_ranks
-        self._are_loaded = is_late or not {"checkpoint", "weights"}.isdisjoint(task.inputs)
+        self._are_loaded = is_late or not FROM_FILES.isdisjoint(task.inputs)
         """The first weights come from files."""
         self._start = (
             Start(int(task.params["from_step"]), 0)
@@ -247,7 +251,8 @@ class RankTraining:
 
     def _begin(self, checkpoint: Path | None) -> Start:
         if checkpoint is None:
-            self._load_first(self._task.inputs.get("weights"))
+            of = "weights" if self._engine.adapter is None else "adapter"
+            self._load_first(self._task.inputs.get(of))
             return Start(0, 0, is_fresh=True)
         try:
             return self._go_on_from(checkpoint)
@@ -265,7 +270,7 @@ class RankTraining:
         self._checkpoints.steps_before = start.steps_before
 
     def _load_first(self, weights: Path | None) -> None:
-        if weights is None or self._engine.adapter is not None:
+        if weights is None:
             return
         try:
             load_weights(weights, self._engine)

@@ -117,6 +117,15 @@ def parse_adapter(text: str) -> AdapterOptions:
         raise UsageError(reason, _HINT) from error
 
 
+def checked_adapter(text: str) -> str:
+    """Return a text that `parse_adapter` reads; raises ValueError for any other."""
+    try:
+        parse_adapter(text)
+    except UsageError as error:
+        raise ValueError(error.message) from error
+    return text
+
+
 def adapted_modules(modules: Iterable[str], options: AdapterOptions) -> list[str]:
     """Return which modules get an adapter, in the order given.
 

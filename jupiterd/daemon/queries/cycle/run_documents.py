@@ -241,7 +241,7 @@ def _seq_len(run: CycleState) -> int:
         return 0
     try:
         domain = parse_domain(run.started.domain_yaml, "domain.yaml")
-        overrides = domain.training.model_dump(exclude_none=True)
+        overrides = domain.training.overrides()
         return parse_model(run.started.model_yaml, overrides).seq_len
     except JupiterError:  # of another version: nothing adds up then, and that is said
         return 0

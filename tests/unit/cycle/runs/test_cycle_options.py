@@ -1,15 +1,19 @@
 """What people say of a cycle's training, in its domain and its size's recipe."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.cycle.generation.usual_templates import domain_with
 from jupiterd.cycle.runs.cycle_options import CycleOptions
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.plan import derive, parse_model
-from jupiterd.errors import UsageError
+from jupiterd.errors import InvalidDomainError, UsageError
 from jupiterd.locations import config_folder
 
 DOMAIN = (config_folder() / "domains" / "python.yaml").read_text()
+TARGETS = ("all", "attention", "mlp", "q_proj+v_proj")
 MODEL = (config_folder() / "models" / "1m.yaml").read_text()
 
 
@@ -25,6 +29,23 @@ def test_length_and_rate_are_said_as_if_the_domain_s_training_had_them():
     text, domain = options.in_domain(DOMAIN, parse_domain(DOMAIN, "python.yaml"))
     assert (domain.training.seq_len, domain.training.learning_rate) == (128, 0.001)
     assert parse_domain(text, "python.yaml") == domain
+
+
+@given(rank=st.integers(1, 1024), layers=st.integers(0, 99), targets=st.sampled_from(TARGETS))
+def test_an_adapter_is_said_as_if_the_domain_s_training_had_it(rank, layers, targets):
+    said = AdapterOptions(rank=rank, layers=layers, targets=targets).to_text()
+    options = CycleOptions.parse({"lora": said})
+    text, domain = options.in_domain(DOMAIN, parse_domain(DOMAIN, "python.yaml"))
+    assert domain.training.lora == said
+    again = parse_domain(text, "python.yaml")
+    assert again == domain
+    assert "lora" not in again.training.overrides()
+    assert CycleOptions.parse({"lora": "off"}).in_domain(text, again)[1].training.lora is None
+
+
+def test_a_domain_s_adapter_is_checked_as_its_file_is_read():
+    with pytest.raises(InvalidDomainError, match="rnk=4 is none of rank"):
+        parse_domain(f"{DOMAIN}\ntraining: {{lora: rnk=4}}\n", "python.yaml")
 
 
 def test_what_the_domain_leaves_out_stays_left_out_so_that_a_generator_has_its_usual_tasks():

@@ -85,11 +85,11 @@ def _written_artifacts(cycle: CycleState, *, only_final: bool) -> Iterator[Artif
 
 
 def _bases(cycle: CycleState) -> Iterator[ArtifactId]:
-    """Yield the models beside which adapters were trained: without them these are none."""
+    """Yield the models beside which adapters were trained, and the adapters that these began as."""
     for begun in (cycle.started, cycle.training):
         if begun is not None and begun.settings.get("lora"):
-            named = begun.settings.get("lora_base") or begun.settings.get("start_from", "")
-            yield ArtifactId(str(named))
+            yield ArtifactId(str(begun.settings.get("start_from", "")))
+            yield ArtifactId(str(begun.settings.get("adapter_from", "")))
 
 
 def copies_to_make(

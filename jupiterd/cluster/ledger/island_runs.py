@@ -120,8 +120,9 @@ def _is_of_a_gang(run: CycleState, round_number: int) -> bool:
 
 def _place(island: TrainingStarted) -> tuple[int, str]:
     """Return the round of an island, and the checkpoint that the round begins with."""
-    is_first = island.parent_round == 1
-    return island.parent_round, "" if is_first else str(island.settings.get("start_from") or "")
+    is_first, said = island.parent_round == 1, island.settings
+    start = said.get("adapter_from") or said.get("start_from") or ""
+    return island.parent_round, "" if is_first else str(start)
 
 
 def least_batch_of(island: TrainingStarted) -> int:

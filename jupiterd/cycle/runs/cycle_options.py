@@ -11,6 +11,7 @@ from pydantic import Field
 
 from jupiterd.cycle.domain.domain import Domain, domain_text
 from jupiterd.cycle.runs.run_settings import CheckedOptions
+from jupiterd.cycle.training.adapters.adapter import parse_adapter
 from jupiterd.cycle.training.plan import parse_model
 
 OF_DOMAIN = ("seq_len", "learning_rate", "lora")
@@ -45,11 +46,17 @@ class CycleOptions(CheckedOptions):
     says. Older builds know none."""
 
     def in_domain(self, text: str, domain: Domain) -> tuple[str, Domain]:
-        """Return a domain, and its text, as if its `training` said so."""
+        """Return a domain, and its text, as if its `training` said so.
+
+        Raises:
+            UsageError: no adapter can be as it is said.
+        """
         if not (said := self._said(OF_DOMAIN)):
             return text, domain
         if said.get("lora") == OFF:
             said["lora"] = None
+        elif "lora" in said:
+            parse_adapter(said["lora"])
         training = domain.training.model_copy(update=said)
         changed = domain.model_copy(update={"training": training})
         return domain_text(changed), changed

@@ -123,16 +123,16 @@ class RunSettings(CheckedOptions):
     """The adapter that is trained beside the weights to begin with, as `adapters.adapter`
     reads it; empty: all weights are trained. Older builds know none."""
 
-    lora_base: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
-    """Artifact with the frozen weights where `start_from` is an adapter, as it is for the islands
-    of a cycle's later rounds; empty: `start_from`."""
+    adapter_from: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    """The artifact of an adapter to begin with, such as that of the round before; empty: a new one
+    is drawn. Older builds know none."""
 
     def to_scalars(self) -> dict[str, Scalar]:
         """Return what a fact carries, without a choice that nobody made and older builds refuse."""
         told = super().to_scalars()
         if self.gang_backend == AUTO:
             del told["gang_backend"]
-        for name in ("fixed_micro_batch", "lora", "lora_base"):
+        for name in ("fixed_micro_batch", "lora", "adapter_from"):
             if not told[name]:
                 del told[name]
         return told
@@ -172,8 +172,7 @@ class RunSettings(CheckedOptions):
             raise UsageError(
                 "an adapter's numbers are AdamW's, in fp32", "leave out --optimizer and weights"
             )
-        base = self.lora_base or self.start_from
-        return parse_adapter(self.lora).model_copy(update={"base": base})
+        return parse_adapter(self.lora).model_copy(update={"base": self.start_from})
 
     @property
     def batch_sequences(self) -> int:

@@ -138,7 +138,11 @@ class RankOrders:
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
         if gang_plan.from_checkpoint:
             inputs["checkpoint"] = ArtifactId(gang_plan.from_checkpoint)
-        inputs |= self._first_weights(is_new=not gang_plan.from_checkpoint)
+        first, is_base = self.asked("start_from"), bool(self.asked("lora"))
+        if first and (is_base or not gang_plan.from_checkpoint):
+            inputs["weights"] = ArtifactId(first)
+        if (adapter := self.asked("adapter_from")) and not gang_plan.from_checkpoint:
+            inputs["adapter"] = ArtifactId(adapter)
         for artifact in inputs.values():
             await self.reach.fetch(artifact)
         for number, artifact in enumerate(step.held_out):
@@ -149,17 +153,6 @@ class RankOrders:
             else:
                 inputs[f"holdout.{number}"] = artifact
         return inputs
-
-    def _first_weights(self, *, is_new: bool) -> dict[str, ArtifactId]:
-        """Return what is begun with; beside an adapter its base is needed ever after.
-
-        is_new: there is no checkpoint to go on from
-        """
-        first, base = self.asked("start_from"), self.asked("lora_base")
-        found = {"weights": first if is_new or self.asked("lora") else ""}
-        if base:
-            found = {"weights": base, "adapter": first if is_new else ""}
-        return {name: ArtifactId(artifact) for name, artifact in found.items() if artifact}
 
     async def spread(self, inputs: Mapping[str, ArtifactId], gang_plan: GangPlan) -> None:
         """Bring the inputs to the members, but for the state to those that fetch it later."""

@@ -144,10 +144,11 @@ def _of_a_round(
 
 
 def _first_weights(begun: CycleStarted, first: str) -> Mapping[str, str]:
-    """Return what a round begins with, and the model beside it where that is an adapter."""
+    """Return what a round begins with: an adapter and the model beside it, or a model."""
     base = str(begun.settings.get("start_from", ""))
-    is_adapter = bool(begun.settings.get("lora")) and first != base
-    return {"start_from": first} | ({"lora_base": base} if is_adapter else {})
+    if not begun.settings.get("lora") or first == base:
+        return {"start_from": first}
+    return {"start_from": base, "adapter_from": first}
 
 
 def _of_a_run(begun: CycleStarted) -> dict[str, Scalar]:

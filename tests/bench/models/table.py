@@ -216,7 +216,7 @@ jupiterctl train start --data ./texts --model ./my-model --lora rank=32,layers=8
 Checkpoints are folders that the package peft reads. The base is kept beside them in the store:
 chat, scores and `model eval` put both together. `model export` writes the adapter alone (`--format
 hf` for peft, `mlx` for mlx-lm's `--adapter-path`), or with `--merge` one whole model in any format.
-It is for training runs; a cycle trains all weights.
+A cycle's rounds train one with `cycle start --init MODEL --lora` ([how](cycle.md#with-an-adapter)).
 
 ## GGUF
 

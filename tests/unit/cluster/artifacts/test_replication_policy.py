@@ -85,11 +85,11 @@ def test_the_base_of_an_adapter_is_of_record_as_long_as_its_run_is_known() -> No
 def test_so_is_that_of_the_adapters_of_a_cycle_s_rounds_and_of_their_islands() -> None:
     base, before = ArtifactId("b" * 64), ArtifactId("c" * 64)
     begun = replace(started(), settings={"start_from": base, "lora": "rank=16"})
-    later = {**training().settings, "start_from": before, "lora": "rank=16", "lora_base": base}
+    later = {**training().settings, "start_from": base, "lora": "rank=16", "adapter_from": before}
     for run in (run_of(begun), run_of(replace(training(), settings=later))):
         run.apply(CycleFailed(CYCLE, "full", "no room", ""), (1, NODES[0], "u", 9))
         assert base in of_record({CYCLE: run})
-        assert before not in of_record({CYCLE: run})
+    assert before in of_record({CYCLE: run})
 
 
 def test_what_one_node_alone_has_goes_to_another() -> None:

@@ -275,7 +275,7 @@ def test_islands_of_a_later_round_begin_with_the_adapter_before_beside_the_same_
     begun = replace(started(), settings={"start_from": "a" * 64, "lora": "rank=4"})
     first, later = _first_weights(begun, "a" * 64), _first_weights(begun, "c" * 64)
     assert first == {"start_from": "a" * 64}
-    assert later == {"start_from": "c" * 64, "lora_base": "a" * 64}
+    assert later == {"start_from": "a" * 64, "adapter_from": "c" * 64}
     settings = RunSettings.parse({"lora": "rank=4", "recipe": "tuning", **later})
     assert settings.adapter is not None
     assert settings.adapter.base == "a" * 64

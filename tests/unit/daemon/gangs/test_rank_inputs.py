@@ -50,7 +50,7 @@ async def _inputs(said: Mapping[str, str], from_checkpoint: str) -> Mapping[str,
 async def test_an_island_of_a_later_round_begins_with_an_adapter_beside_its_base(
     from_checkpoint: str,
 ) -> None:
-    said = {"start_from": ADAPTER, "lora": "rank=4", "lora_base": GIVEN}
+    said = {"start_from": GIVEN, "lora": "rank=4", "adapter_from": ADAPTER}
     inputs = await _inputs(said, from_checkpoint)
     assert inputs["weights"] == GIVEN
     assert inputs.get("adapter", "") == ("" if from_checkpoint else ADAPTER)

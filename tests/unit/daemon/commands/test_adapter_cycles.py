@@ -1,0 +1,132 @@
+"""Cycles whose rounds train an adapter: what is recorded, what is shown, and what is refused."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.facts.facts import CheckpointCommitted, CycleStarted
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.cycle.domain.domain import parse_domain
+from jupiterd.daemon.commands.start_cycle import planned_cycle
+from jupiterd.daemon.planning import adapter_support
+from jupiterd.daemon.planning.training_spec import training_of
+from jupiterd.errors import UsageError
+from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.protocol.commands.cycle_commands import StartCycle
+from tests.support.daemon.term_parts import FakeMachines
+from tests.unit.daemon.commands.test_start_cycle import (
+    BASE,
+    CONFIG,
+    DOMAIN,
+    asking,
+    estimating,
+    knowing,
+    requested_machines,
+)
+from tests.unit.daemon.cycles.test_train_phase import packed
+from tests.unit.daemon.planning.test_layout_inputs import BOX, MAC, leading_of
+from tests.unit.daemon.planning.test_rank_order import A, B
+
+MODEL = {**BASE, "config": json.dumps({**CONFIG, "num_key_value_heads": 1, "head_dim": 64})}
+ABLE = replace(MAC, trains_adapters=True)
+LORA = {"training": {"lora": "rank=4"}}
+
+
+def _trainers(*_: object) -> dict[NodeId, Hardware]:
+    return {A: ABLE}
+
+
+def planned(monkeypatch: pytest.MonkeyPatch, **said: Any) -> tuple[CycleStarted, dict[str, Any]]:
+    """A cycle that is asked for where one Mac is here."""
+    leading = leading_of(a=ABLE)
+    for module in (requested_machines, asking, estimating):
+        monkeypatch.setattr(module, "trainers", _trainers)
+    return planned_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, **said}))
+
+
+def test_an_adapter_stands_in_the_record_and_its_size_in_the_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, forecast = planned(monkeypatch, init=MODEL, **LORA)
+    assert (started.settings["lora"], started.settings["start_from"]) == ("rank=4", "a" * 64)
+    adapter = forecast["expected"]["adapter"]
+    assert adapter["options"] == "rank=4,alpha=8"
+    assert 0 < adapter["parameters"] < forecast["expected"]["parameters"]
+
+
+def test_rounds_train_the_adapter_and_a_later_one_begins_with_that_of_the_round_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, _ = planned(monkeypatch, init=MODEL, **LORA)
+    state = CycleState()
+    state.apply(started, (1, A, "u", 1))
+    state.apply(replace(packed(1), cycle=started.cycle), (1, A, "u", 2))
+    term = knowing(state, started.cycle).term
+    first = training_of(term.state, started.cycle, 1)
+    assert first.plan.options.adapter is not None
+    assert (first.plan.options.adapter.rank, first.plan.options.adapter.base) == (4, "a" * 64)
+    whole, _ = planned(monkeypatch, init=MODEL)
+    rate = first.plan.learning_rate
+    assert (first.settings.start_from, first.settings.adapter_from) == ("a" * 64, "")
+    done = CheckpointCommitted(
+        started.cycle, 1, "", ArtifactId("c" * 64), 1, 9, 900, 90, 2.0, is_final=True
+    )
+    state.apply(done, (1, A, "u", 3))
+    state.apply(replace(packed(2), cycle=started.cycle), (1, A, "u", 4))
+    second = training_of(term.state, started.cycle, 2)
+    assert (second.settings.start_from, second.settings.adapter_from) == ("a" * 64, "c" * 64)
+    assert second.plan.options.adapter == first.plan.options.adapter
+    assert rate == pytest.approx(10 * _rate_of(whole))
+
+
+def _rate_of(started: CycleStarted) -> float:
+    state = CycleState()
+    state.apply(started, (1, A, "u", 1))
+    state.apply(replace(packed(1), cycle=started.cycle), (1, A, "u", 2))
+    term = knowing(state, started.cycle).term
+    return training_of(term.state, started.cycle, 1).plan.learning_rate
+
+
+def test_a_domain_says_it_in_the_same_words_and_off_takes_it_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = f"{DOMAIN['domain_yaml'].rstrip()}\ntraining: {{lora: 'rank=2'}}\n"
+    assert parse_domain(text, "python.yaml").training.lora == "rank=2"
+    started, _ = planned(monkeypatch, domain_yaml=text, init=MODEL)
+    assert started.settings["lora"] == "rank=2"
+    off = {"training": {"lora": "off"}}
+    started, _ = planned(monkeypatch, domain_yaml=text, init=MODEL, **off)
+    assert "lora" not in started.settings
+
+
+@pytest.mark.parametrize(
+    ("said", "reason", "hint"),
+    [
+        (LORA, "this cycle draws its own", "--init FOLDER"),
+        ({"init": MODEL, "training": {"lora": "rank=4,targets=w_pack"}}, "w_pack", "q_proj"),
+        ({"init": MODEL, "training": {"lora": "width=4"}}, "width=4", "--lora rank=16"),
+        (
+            {"init": MODEL, "training": {"lora": "rank=4", "optimizer": "muon"}},
+            "AdamW's",
+            "leave out --optimizer",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, said: dict[str, Any], reason: str, hint: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        planned(monkeypatch, **said)
+    assert reason in caught.value.message
+    assert hint in (caught.value.hint or "")
+
+
+def test_members_that_cannot_train_adapters_are_named() -> None:
+    machines = FakeMachines({A: ABLE, B: BOX}, {A: "attic", B: "cellar"}, answering=(A, B))
+    with pytest.raises(UsageError, match="cellar runs a build of jupiterd that can't") as caught:
+        adapter_support.check_all_train_adapters(machines)
+    assert "jupiterctl node remove cellar" in (caught.value.hint or "")
+    adapter_support.check_all_train_adapters(FakeMachines({A: ABLE}, {}, answering=(A,)))

@@ -39,7 +39,7 @@ CURVES = Path("logs", "curves")
 ROUND_TABLE = "cycles.tsv"
 """Inside the state folder: a line for each finished round of every cycle."""
 
-_COMMAND = re.compile(r"(\bon [^:\n]{1,200}: )?\bjupiterctl (?!of\b)(?=[a-z])")
+_COMMAND = re.compile(r"((?<!\bgo )\bon [^:\n]{1,200}: )?\bjupiterctl (?!of\b)(?=[a-z])")
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -63,7 +63,7 @@ def directed(text: str, folder: Path | None) -> str:
     """Return a text in which each command of jupiterctl names the state folder that a flag named.
 
     Without a flag nothing changes: a command finds the same folder by itself. Commands for other
-    machines, `on studio: jupiterctl ...`, stay as they are.
+    machines, `on studio: jupiterctl ...`, stay as they are; `go on with it: ...` is for this one.
     """
     if folder is None or "jupiterctl " not in text:
         return text

@@ -23,6 +23,7 @@ from jupiterd.errors import DaemonUnreachableError, JupiterError, TimedOutError
 from jupiterd.locations import (
     CONTROL_SOCKET,
     DAEMON_LOG,
+    LOCK,
     LOGS,
     STATE_DIR_VARIABLE,
     default_state_dir,
@@ -55,9 +56,7 @@ def unreachable(state_dir: Path) -> DaemonUnreachableError:
             f"{message}; its process {pid} is starting",
             f"wait a moment; if it goes on: kill {pid}, and {start_command(state_dir)}",
         )
-    return DaemonUnreachableError(
-        f"{message}; no process of it runs", f"start it with: {start_command(state_dir)}"
-    )
+    return DaemonUnreachableError(f"{message}; no process of it runs", _how_to_start(state_dir))
 
 
 def check_listens(state_dir: Path) -> None:
@@ -114,6 +113,14 @@ def start_command(
     if state_dir != default_state_dir():
         return f"jupiterd {_state_option(state_dir)}"
     return _service_command(system, Path.home() if home is None else home, root) or PROGRAM
+
+
+def _how_to_start(state_dir: Path) -> str:
+    """Return a hint; which options a daemon had, such as --local, its folder doesn't record."""
+    command = start_command(state_dir)
+    if command.startswith(PROGRAM) and (state_dir / LOCK).exists():
+        return f"start it again, with the options it had: {command}"
+    return f"start it with: {command}"
 
 
 def _log_command(state_dir: Path) -> str:

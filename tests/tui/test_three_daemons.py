@@ -59,7 +59,7 @@ def _keeps_what_it_knew(terminal: Terminal, other: Daemon) -> None:
     bright = terminal.screen.style_of(row)
     terminal.until(lambda text: "● lost, " in text and "as of" in text)
     terminal.until(lambda text: "retry in 1 s" in text or "trying again" in text)
-    terminal.until(lambda text: "hint: start it with: jupiterd --state-dir" in text)
+    terminal.until(lambda text: "hint: start it again, with the options it had: jupiterd" in text)
     terminal.until(lambda text: "2/3 nodes alive" in text and "alive" in _row(text, other))
     terminal.until(lambda _: terminal.screen.style_of(row) != bright)  # dimmed
 

@@ -68,3 +68,10 @@ def test_commands_name_the_folder_that_a_flag_named_unless_they_are_for_another_
     assert directed(said, Path("/my state")) == (
         "try jupiterctl --state-dir '/my state' status, or on studio: jupiterctl doctor"
     )
+
+
+def test_what_goes_on_goes_on_at_the_folder_that_a_flag_named():
+    said = "go on with it: jupiterctl train start --resume facade00"
+    assert directed(said, Path("/mine")) == (
+        "go on with it: jupiterctl --state-dir /mine train start --resume facade00"
+    )

@@ -214,3 +214,13 @@ def test_a_file_is_no_state_folder_and_no_daemon_is_to_be_started_with_it(tmp_pa
     found = unreachable(tmp_path / "passwd")
     assert found.message.endswith(": it is a file, and no folder")
     assert found.hint == "name the daemon's folder, or leave --state-dir out"
+
+
+def test_a_daemon_that_ran_is_started_again_with_options_that_its_folder_does_not_record(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "lock").write_text("4194304")
+    command = f"jupiterd --state-dir {tmp_path}"
+    assert unreachable(tmp_path).hint == f"start it again, with the options it had: {command}"
+    (tmp_path / "lock").unlink()
+    assert unreachable(tmp_path).hint == f"start it with: {command}"

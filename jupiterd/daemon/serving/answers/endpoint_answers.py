@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.runtime.clock import wall_s
 from jupiterd.daemon.serving.answering import Answer, AnswersRequests
 from jupiterd.daemon.serving.answers.answer_stream import CLIENT_GONE, AnswerStream, Progress, now_s
+from jupiterd.daemon.serving.answers.asking_again import AskingAgain
 from jupiterd.daemon.serving.request_records import RequestRecord, RequestRecords, tokens_in
 from jupiterd.daemon.serving.served_names import NamesModels
 from jupiterd.daemon.serving.waiting_line import WaitingLine
@@ -150,12 +151,18 @@ class AnswerHandlers:
 
     @asynccontextmanager
     async def _answer(self, asked: "_Asked", request: AnswerRequest) -> AsyncGenerator[Answer]:
-        """Give the answer to one prompt, once it is its turn."""
+        """Give the answer to one prompt, once it is taken."""
+        async with asked.again.answering(lambda: self._in_turn(asked, request)) as answer:
+            asked.progress.left_out = answer.left_out
+            yield answer
+
+    @asynccontextmanager
+    async def _in_turn(self, asked: "_Asked", request: AnswerRequest) -> AsyncGenerator[Answer]:
+        """Give an answer once it is its turn, which ends with it, or with its refusal."""
         async with (
             self._line.turn(asked.model.name, asked.client),
             self._answering(asked.model, request) as answer,
         ):
-            asked.progress.left_out = answer.left_out
             yield answer
 
     @asynccontextmanager
@@ -177,6 +184,7 @@ class _Asked:
     client: str
     checked: CheckedRequest
     progress: Progress
+    again: AskingAgain = field(default_factory=AskingAgain)
 
 
 async def _checked(body: bytes, *, is_chat: bool) -> CheckedRequest:

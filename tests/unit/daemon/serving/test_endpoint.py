@@ -2,19 +2,25 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
 
 from jupiterd.cluster.serving.answer_events import EventStream
+from jupiterd.cluster.serving.answer_request import AnswerRequest
+from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.daemon.serving import endpoint_access
+from jupiterd.daemon.serving.answering import Answer
 from jupiterd.daemon.serving.endpoint_plan import EndpointPlan
 from jupiterd.daemon.serving.endpoint_server import MOST_BODY_BYTES
 from jupiterd.daemon.serving.waiting_line import WaitingLine
+from jupiterd.errors import BusyError
 from tests.support.daemon.two_nodes import until
 from tests.support.serving.open_endpoint import OpenEndpoint, open_endpoint
+from tests.support.serving.word_engine import WordEngine
 
 pytestmark = pytest.mark.net
 
@@ -106,6 +112,43 @@ async def test_one_prompt_that_is_refused_refuses_all_and_ends_the_others():
         assert lines[-1] == "data: [DONE]"
         assert "the prompt has 9 tokens of 8" in lines[-2]
         assert not any("two" in line for line in lines)
+
+
+class BusyOnce:
+    """An engine that refuses a word the first time, once another answer has begun."""
+
+    def __init__(self, engine: WordEngine, word: str) -> None:
+        self._take, self._word = engine.answering, word
+        self.refusals = 0
+        self._others = asyncio.Event()
+
+    @asynccontextmanager
+    async def answering(self, model: ServedModel, request: AnswerRequest) -> AsyncGenerator[Answer]:
+        if request.body["prompt"] == self._word and not self.refusals:
+            await self._others.wait()
+            self.refusals += 1
+            raise BusyError("a training has the GPU", retry_after_s=0.01)
+        async with self._take(model, request) as answer:
+            self._others.set()
+            yield answer
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_a_prompt_that_is_refused_for_now_loses_no_answer_to_another(
+    monkeypatch: pytest.MonkeyPatch, is_streamed: bool
+):
+    async with open_endpoint() as here:
+        busy = BusyOnce(here.engine, "two")
+        monkeypatch.setattr(here.engine, "answering", busy.answering)
+        asked = text(["one", "two", "three"], stream=is_streamed)
+        rows = (
+            await events(here, TEXT, asked)
+            if is_streamed
+            else [(await here.client.post(TEXT, json=asked)).json()]
+        )
+        said = [each["text"].strip() for row in rows for each in row["choices"]]
+        assert [word for word in said if word] == ["one", "two", "three"]
+        assert busy.refusals == 1
 
 
 async def test_whoever_follows_hears_why_a_request_was_refused():

@@ -86,10 +86,16 @@ class Serving:
         self.batches = BatchService(
             cache.store,
             partial(_model_opened, node.state_dir.logs),
-            lambda: node.order_executor.has_gang,
+            lambda: self._hindrance(node),
             free_memory_bytes,
             can_evaluate=node.hardware.can_evaluate,
         )
+
+    def _hindrance(self, node: AnsweringNode) -> str:
+        """Return why this machine answers no tasks of other members now; empty where it does."""
+        if node.order_executor.has_gang:
+            return "it trains"
+        return "it is drained" if self.fleet.is_drained(node.identity.node_id) else ""
 
 
 def _model_opened(

@@ -1,7 +1,7 @@
 """Passes a request for text to the node that answers it, this one or another.
 
-Owns one request's way: whom `routing` chooses, another one where that one can't take it, has
-damaged files of the model or dies before it has begun, and how many requests of this node each
+Owns one request's way: whom `routing` chooses, another one where that one can't take it or load the
+model, has damaged files of it or dies before it has begun, and how many requests of this node each
 peer has. Doesn't choose, and doesn't know how a node answers. What has begun isn't asked again:
 half an answer of another engine would be another answer.
 """
@@ -25,6 +25,7 @@ from jupiterd.errors import (
     MissingExtraError,
     ModelNotServedError,
     PeerUnreachableError,
+    WorkFailedError,
 )
 from jupiterd.ids import ArtifactId, NodeId, short
 
@@ -34,6 +35,10 @@ MAX_TRIES: Final = 4
 """Nodes that one request is offered to; those that can't be reached don't count."""
 
 AWAY_RETRY_S: Final = 30.0
+
+_LOST: Final = (EngineLostError, PeerUnreachableError)
+_PASSED_ON: Final = (*_LOST, BusyError, CorruptWeightsError, WorkFailedError)
+"""Another node may do better: its engines, its memory and its copy of the files are its own."""
 
 
 class KnowsNodes(Protocol):
@@ -87,11 +92,9 @@ class Router:
                 raise _refusal(found, tried)
             try:
                 return await self._ask(stack, found.node, model, request)
-            except (
-                EngineLostError, BusyError, PeerUnreachableError, CorruptWeightsError
-            ) as error:  # fmt: skip
+            except _PASSED_ON as error:
                 tried[found.node] = error
-                if not isinstance(error, BusyError | CorruptWeightsError):
+                if isinstance(error, _LOST):
                     self._fleet.note_lost(found.node)
                 extra = {"node": short(found.node), "reason": error.message}
                 log.info("answer_passed_on", extra=extra)

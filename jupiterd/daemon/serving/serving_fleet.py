@@ -113,8 +113,7 @@ class ServingFleet:
     ) -> list[ServingNode]:
         """Return the members but some, as far as answering a model goes."""
         state = self._replica.state
-        pins = {node: pin.role for node, pin in state.pins.items()}
-        idle = drained(pins, self._written_roles())
+        idle = self._drained()
         training = _training_nodes(self._view.running())
         having = self._having.get(model.artifact, set()) if model.artifact else set[NodeId]()
         return [
@@ -128,6 +127,14 @@ class ServingFleet:
             for node in state.members
             if node not in without
         ]
+
+    def is_drained(self, node: NodeId) -> bool:
+        """Say whether people want a member to do nothing."""
+        return node in self._drained()
+
+    def _drained(self) -> frozenset[NodeId]:
+        pins = {node: pin.role for node, pin in self._replica.state.pins.items()}
+        return drained(pins, self._written_roles())
 
     def _node(
         self, node: NodeId, in_flight: int, *, is_drained: bool, trains: bool, holds: bool

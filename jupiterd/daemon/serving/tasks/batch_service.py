@@ -1,8 +1,8 @@
 """What another member's tasks ask a model of this machine: one call of Serving.AnswerBatches.
 
-Owns when a call is taken, how it ends, and the sign of life meanwhile. Training comes first: none
-begins or goes on while ranks of a gang run here. Doesn't know who may call (`serving_service`), or
-how a model answers (`processes.tasks.batch_answers`).
+Owns when a call is taken, how it ends, and the sign of life meanwhile. Training comes first, and so
+do people who drain this machine: no call begins or goes on then. Doesn't know who may call
+(`serving_service`), or how a model answers (`processes.tasks.batch_answers`).
 """
 
 import asyncio
@@ -72,18 +72,26 @@ class BatchService:
         self,
         store: ArtifactStore,
         opened: OpensModel,
-        trains: Callable[[], bool],
+        hindrance: Callable[[], str],
         free_bytes: Callable[[], int],
         *,
         can_evaluate: bool,
     ) -> None:
-        """Take the models that are here, what asks one, and what says whether this node trains."""
-        self._store, self._opened, self._trains = store, opened, trains
+        """Take the models that are here, what asks one, and what else this node is to do.
+
+        Args:
+            store: the models.
+            opened: opens one of them.
+            hindrance: returns why no tasks are answered, such as "it trains"; empty: they are.
+            free_bytes: returns how much memory is free.
+            can_evaluate: the packages are there that answering takes.
+        """
+        self._store, self._opened, self._hindrance = store, opened, hindrance
         self._free_bytes, self._can_evaluate = free_bytes, can_evaluate
         self._is_taken = False
 
     async def pieces(self, asked: AsyncIterator[BatchAsked]) -> AsyncGenerator[BatchPiece]:
-        """Yield the answers of one call; it ends with whoever made it, or when training begins."""
+        """Yield the answers of one call; it ends with its caller, or for what comes before it."""
         if refusal := self._refusal():
             yield _over(refusal)
             return
@@ -100,8 +108,8 @@ class BatchService:
         if not self._can_evaluate:
             needed = " and ".join(NEEDED)
             return MissingExtraError(f"it needs {needed}", "pip install 'jupiterd[evaluation]'")
-        if self._trains():
-            return BusyError("it trains")
+        if why := self._hindrance():
+            return BusyError(why)
         return BusyError("it is asked by somebody else") if self._is_taken else None
 
     async def _answered(self, asked: AsyncIterator[BatchAsked]) -> AsyncGenerator[BatchPiece]:
@@ -116,8 +124,8 @@ class BatchService:
                 yield piece
                 if piece.HasField("over"):
                     return
-                if self._trains():
-                    yield _over(BusyError("it trains now"))
+                if why := self._hindrance():
+                    yield _over(BusyError(f"{why} now"))
                     return
         finally:
             hearing.cancel()

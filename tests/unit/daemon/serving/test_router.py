@@ -20,7 +20,9 @@ from jupiterd.errors import (
     JupiterError,
     MissingExtraError,
     ModelNotServedError,
+    OutOfMemoryError,
     PeerUnreachableError,
+    WorkFailedError,
 )
 from jupiterd.ids import ArtifactId, NodeId
 from tests.support.serving.written_engines import EVENTS, WrittenEngines, chat
@@ -145,6 +147,32 @@ async def test_damaged_files_of_one_node_leave_a_request_to_another_that_has_the
         await answered_by(router_of(Fleet([serving("own")]), own=damaged))
 
 
+@pytest.mark.parametrize("kind", [WorkFailedError, OutOfMemoryError])
+async def test_a_model_that_one_node_can_not_load_is_loaded_by_another(
+    kind: type[JupiterError],
+) -> None:
+    fleet = Fleet([serving("own"), serving("two", 3)])
+    failing = Named("own", kind("torch: it ended with status 1"))
+    assert await answered_by(router_of(fleet, own=failing, two=Named("two"))) == "two"
+    assert not fleet.lost, "a node that can't load a model was taken for one that is gone"
+    with pytest.raises(kind, match="status 1"):
+        await answered_by(router_of(Fleet([serving("own")]), own=failing))
+
+
+async def test_that_no_node_can_load_a_model_is_said_as_the_last_one_said_it() -> None:
+    fleet = Fleet([serving("own"), serving("two", 3)])
+    own, two = Named("own", WorkFailedError("own's")), Named("two", WorkFailedError("two's"))
+    with pytest.raises(WorkFailedError, match="two's"):
+        await answered_by(router_of(fleet, own=own, two=two))
+
+
+async def test_a_model_that_fails_once_its_answer_has_begun_goes_to_nobody_else() -> None:
+    two, six = Failing("two"), Named("six")
+    router = router_of(Fleet([serving("two"), serving("six", 9)]), two=two, six=six)
+    with pytest.raises(WorkFailedError):
+        await answered_by(router)
+
+
 async def test_what_has_begun_is_not_asked_again() -> None:
     two = Named("two")
     router = router_of(Fleet([serving("two"), serving("own", 1)]), two=two)
@@ -233,6 +261,14 @@ class Dying(Named):
     async def _chunks(self) -> AsyncGenerator[bytes]:
         yield self.name.encode()
         raise EngineLostError("it died")
+
+
+class Failing(Named):
+    """Engines that fail after their first token."""
+
+    async def _chunks(self) -> AsyncGenerator[bytes]:
+        yield self.name.encode()
+        raise WorkFailedError("it failed")
 
 
 async def test_a_node_that_loses_an_answer_is_noted_and_one_that_is_full_is_not() -> None:

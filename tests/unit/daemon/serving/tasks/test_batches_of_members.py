@@ -13,6 +13,7 @@ import pytest
 
 from jupiterd.adapter_folder import base_beside
 from jupiterd.client.channel import ControlChannel
+from jupiterd.cluster.facts.facts import RolePinned
 from jupiterd.ctl.model import remote_answers as remote
 from jupiterd.ctl.model.remote_answers import RemoteAnswers, remote_answers
 from jupiterd.ctl.model.spread_answers import HOME, SpreadAnswers
@@ -138,7 +139,7 @@ async def test_a_member_that_begins_to_train_is_asked_no_more(
     three.models[0].hangs_after = three.models[1].hangs_after = 0
     waiting = asyncio.ensure_future(three.answers())
     await until(lambda: all(each.asked.is_set() for each in three.models))
-    monkeypatch.setattr(three.others[0].serving.batches, "_trains", lambda: True)
+    monkeypatch.setattr(three.others[0].serving.batches, "_hindrance", lambda: "it trains")
     await until(lambda: not three.models[0].is_open)
     assert three.models[1].is_open
     three.models[1].hangs_after = 1 << 30
@@ -153,7 +154,7 @@ async def test_a_training_is_noticed_between_answers_that_come_one_after_the_oth
     lines = requests_text(ASKED[:1])
     async with asyncio.timeout(TIMEOUT_S), three.remote(0) as first:
         await first.answers(lines)
-        monkeypatch.setattr(three.others[0].serving.batches, "_trains", lambda: True)
+        monkeypatch.setattr(three.others[0].serving.batches, "_hindrance", lambda: "it trains")
         with pytest.raises(BusyError, match="it trains now"):
             await _answering(first, lines)
 
@@ -227,11 +228,38 @@ async def test_a_member_says_why_it_does_not_answer(
     three: Three, monkeypatch: pytest.MonkeyPatch, what: str, kind: type[JupiterError]
 ) -> None:
     batches = three.others[0].serving.batches
-    of = {"trains": ("_trains", lambda: True), "lacks": ("_can_evaluate", False),
+    of = {"trains": ("_hindrance", lambda: "it trains"), "lacks": ("_can_evaluate", False),
           "memory": ("_free_bytes", lambda: 1)}  # fmt: skip
     monkeypatch.setattr(batches, *of[what])
     assert type(await refused(three.remote(0))) is kind
     assert not three.models[0].is_open
+
+
+async def test_a_drained_member_refuses_by_itself_whatever_its_caller_has_heard_of_it(
+    three: Three,
+) -> None:
+    drained = three.others[0]
+    own = drained.identity.node_id
+    await drained.replica.append(9, [RolePinned(own, "idle", 1)])
+    error = await refused(three.remote(0))
+    assert (type(error), error.message) == (BusyError, "it is drained")
+    assert not three.models[0].opened
+    await drained.replica.append(9, [RolePinned(own, "trainer", 2)])
+    answers, _, _ = await three.answers()
+    assert answers == ANSWERS
+
+
+async def test_a_member_that_is_drained_meanwhile_is_asked_no_more(
+    three: Three, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_service, "BEAT_S", 0.02)
+    three.models[0].hangs_after = 0
+    waiting = asyncio.ensure_future(refused(three.remote(0)))
+    await until(three.models[0].asked.is_set)
+    drained = three.others[0]
+    await drained.replica.append(9, [RolePinned(drained.identity.node_id, "idle", 1)])
+    assert (await waiting).message == "it is drained now"
+    await until(lambda: not three.models[0].is_open)
 
 
 async def test_a_member_answers_with_an_adapter_beside_its_base(

@@ -15,7 +15,10 @@ from jupiterd.ids import is_hex, short
 
 ADAPTER_FILE: Final = "adapter_model.safetensors"
 ADAPTER_CONFIG: Final = "adapter_config.json"
+ADAPTER_FILE_OF_MLX: Final = "adapters.safetensors"
 BASE_KEY: Final = "base_model_name_or_path"
+_BASE_KEYS: Final = (BASE_KEY, "model")
+"""What peft and mlx-lm call it."""
 MOST_CONFIG_BYTES: Final = 1 << 20
 
 MERGE: Final = (
@@ -25,20 +28,55 @@ MERGE: Final = (
 MERGE_OURS: Final = "jupiterctl model export RUN --merge --to FOLDER writes one with its base"
 
 _ID_DIGITS: Final = 64
+_CONFIG: Final = "config.json"
 _BASE: Final = "base"
 _OF_WEIGHTS: Final = (".safetensors", ".safetensors.index.json", ".bin", ".gguf", ".pt", ".pth")
 
 
 def base_named_in(folder: Path) -> str:
     """Return what an adapter's folder calls its base; empty: it is no adapter's folder."""
+    said = said_in(folder) or {}
+    return next((str(said[key]) for key in _BASE_KEYS if said.get(key)), "")
+
+
+def said_in(folder: Path) -> dict[str, Any] | None:
+    """Return the content of an adapter's configuration; None: it can't be read."""
     file = folder / ADAPTER_CONFIG
     try:
         if file.stat().st_size > MOST_CONFIG_BYTES:
-            return ""
+            return None
         said: Any = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):  # another member's, or a stranger's
-        return ""
-    return str(said.get(BASE_KEY) or "") if isinstance(said, dict) else ""
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def holds_adapter(folder: Path) -> bool:
+    """Say whether a folder holds an adapter alone; one that `join` made is a model."""
+    try:
+        return (folder / ADAPTER_CONFIG).is_file() and base_beside(folder) is None
+    except OSError:  # such as a name that is too long
+        return False
+
+
+def found_base(folder: Path) -> Path | None:
+    """Return the base that an adapter's folder names by a path, which is a model's folder here.
+
+    None: it names none so. The path may begin at the adapter's own folder.
+    """
+    named = base_named_in(folder)
+    try:
+        places = [Path(named).expanduser(), folder / named] if named else []
+        return next((place.resolve() for place in places if (place / _CONFIG).is_file()), None)
+    except (OSError, RuntimeError, ValueError):  # a stranger's text
+        return None
+
+
+def adapter_file(folder: Path) -> Path:
+    """Return the file of an adapter's tensors: peft's, or mlx-lm's where there is none."""
+    of_mlx = folder / ADAPTER_FILE_OF_MLX
+    is_of_mlx = of_mlx.is_file() and not (folder / ADAPTER_FILE).is_file()
+    return of_mlx if is_of_mlx else folder / ADAPTER_FILE
 
 
 def no_model(folder: Path) -> tuple[str, str]:

@@ -30,8 +30,8 @@ from jupiterd.ctl.output.progress_lines import (
     failure_lines,
     final_lines,
 )
+from jupiterd.ctl.sources.adapter_source import tuning_arguments
 from jupiterd.ctl.sources.data_source import source_arguments
-from jupiterd.ctl.sources.model_source import model_arguments
 from jupiterd.ctl.sources.text_passes import passes_lines
 from jupiterd.ctl.waiting.training_views import training_lines, view_lines, view_options, views_of
 from jupiterd.ctl.waiting.wait_until_idle import stopped_line, wait_until_at_rest
@@ -51,6 +51,8 @@ HOW = "--nodes names machines, --engine what they use"
 
 OF_READING = ("loss_on", "field")
 """Options that say how text is read, before it becomes a data set."""
+
+NO_LORA = "leave out --lora, or begin with the base alone"
 
 LATEST = ""
 """The value of --resume without a name."""
@@ -97,6 +99,7 @@ def command() -> None:
     type=click.Choice(("4bit", "8bit", "none")),
     help="What --lora keeps the model's own matrices in; none: as they are multiplied.",
 )
+@click.option("--adapter", metavar="FOLDER", help="Go on with an adapter of peft or mlx-lm.")
 @island_options
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1.")
 @click.option(
@@ -130,7 +133,8 @@ def start(
     folder with the config.json of a Hugging Face causal language model, or its id on the hub, with
     @REVISION for another than main; where it holds weights (safetensors), training starts from
     them, and takes smaller batches of little text unless either factor is given. They are fetched
-    here once all checks are made, and come to the other nodes from here.
+    here once all checks are made, and come to the other nodes from here. A folder of peft or mlx-lm
+    with an adapter alone is a model, too, where the base that it names is known here.
 
     \b
     Examples:
@@ -269,7 +273,7 @@ def start_arguments(
         missing = "--data" if data is None else "--model"
         raise UsageError(f"missing option {missing}", "jupiterctl train start --help")
     named = {name: settings.pop(name) for name in ("engine", "nodes") if name in settings}
-    settings |= _adapter_of(settings.pop("lora", None), settings.pop("quantize", None))
+    lora, quantize = settings.pop("lora", None), settings.pop("quantize", None)
     read = {name: settings.pop(name) for name in OF_READING if name in settings}
     if read and not _is_path(data):
         option, value = next((f"--{name.replace('_', '-')}", read[name]) for name in read)
@@ -277,7 +281,11 @@ def start_arguments(
             f"{option} is said where text is read, and {data} is a data set that was made already",
             f"jupiterctl data prepare {option} {value} makes another",
         )
-    model = model_arguments(name, fetches)
+    model = tuning_arguments(name, settings.pop("adapter", None), fetches, invocation.state_dir)
+    found = model.pop("lora", None)
+    if found is not None and lora is not None:
+        raise UsageError("--lora says what a new adapter is, and this one is there", NO_LORA)
+    settings |= _adapter_of(lora if found is None else found, quantize)
     where = source_arguments(invocation, data, read) if _is_path(data) else {"data": data}
     return {**where, **named, **model, "settings": settings}
 

@@ -8,10 +8,11 @@ are: no tensor is read here.
 import asyncio
 import secrets
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from jupiterd.adapter_folder import ADAPTER_CONFIG, adapter_file, base_named_in
 from jupiterd.cycle.base.key_hosts import is_loopback
 from jupiterd.cycle.base.model_files import (
     FAST_TOKENIZER,
@@ -22,14 +23,15 @@ from jupiterd.cycle.base.model_files import (
 )
 from jupiterd.cycle.data.tokenizer_identity import TokenizerIdentity
 from jupiterd.daemon.catalog.brought_tokenizer import brought_tokenizer, converted
-from jupiterd.errors import NotFoundError
-from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.ids import ArtifactId, NodeId, short
 from jupiterd.model_folder import check_links
 from jupiterd.protocol.commands.command import PlainMap
 from jupiterd.protocol.commands.cycle_commands import StartCycle
 from jupiterd.protocol.commands.train_commands import StartTraining
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.disk import written
+from jupiterd.store.manifest import is_artifact_id
 
 WEIGHTS = ".safetensors"
 """How the names of their files end."""
@@ -60,7 +62,16 @@ class ModelImport:
         taken = await self._brought(Path(command.weights_folder))
         identity = await asyncio.to_thread(brought_tokenizer, self._store.path(taken))
         said = plain_identity(identity)
-        return replace(command, weights_folder=None, weights=taken, tokenizer_of_weights=said)
+        named = replace(command, weights_folder=None, weights=taken, tokenizer_of_weights=said)
+        return await self._bring_adapter(named, taken)
+
+    async def _bring_adapter(self, command: StartTraining, base: ArtifactId) -> StartTraining:
+        if not command.adapter_folder:
+            return command
+        folder = Path(command.adapter_folder)
+        check_base_of(folder, base)
+        taken = await self._in_spool(folder, self._adapter_taken_in)
+        return replace(command, adapter_folder=None, adapter=taken)
 
     async def bring_models(self, command: StartCycle) -> StartCycle:
         """Replace the folders that a cycle names by artifacts: generator, judge and first model.
@@ -102,11 +113,27 @@ class ModelImport:
         return {**rest, "weights": taken, "is_chat": is_chat}
 
     async def _brought(self, folder: Path) -> ArtifactId:
+        return await self._in_spool(folder, self._taken_in)
+
+    async def _in_spool(
+        self, folder: Path, take_in: Callable[[Path, Path], ArtifactId]
+    ) -> ArtifactId:
         draft = self._spool / secrets.token_hex(8)
         try:
-            return await asyncio.to_thread(self._taken_in, folder, draft)
+            return await asyncio.to_thread(take_in, folder, draft)
         finally:
             await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
+
+    def _adapter_taken_in(self, folder: Path, draft: Path) -> ArtifactId:
+        found = [folder / ADAPTER_CONFIG, adapter_file(folder)]
+        if lacking := [path.name for path in found if not path.is_file()]:
+            raise NotFoundError(f"{folder} holds no {lacking[0]} that this daemon can read")
+        check_links(folder)
+        with written():
+            draft.mkdir(mode=0o700)
+            for path in found:
+                shutil.copyfile(path, draft / path.name)
+        return self._store.ingest(draft)
 
     def _taken_in(self, folder: Path, draft: Path) -> ArtifactId:
         found = [path for pattern in GENERATOR_FILES for path in sorted(folder.glob(pattern))]
@@ -119,6 +146,16 @@ class ModelImport:
                 shutil.copyfile(path, draft / path.name)
         converted(draft)
         return self._store.ingest(draft)
+
+
+def check_base_of(adapter: Path, base: ArtifactId) -> None:
+    """Raise UsageError where an adapter names its base by its content, and it is another."""
+    named = base_named_in(adapter)
+    if is_artifact_id(named) and named != base:
+        raise UsageError(
+            f"the adapter {adapter} is for the weights {short(named)}, not {short(base)}",
+            "--model names the base that it was trained beside",
+        )
 
 
 def plain_identity(identity: TokenizerIdentity | None) -> PlainMap:

@@ -72,7 +72,10 @@ async def training_without_copying(
     if is_here:
         await asyncio.to_thread(_check_weights, Path(folder))
     identity = await asyncio.to_thread(brought_tokenizer, Path(folder))
-    copied = replace(command, weights_folder=None, weights=NOT_COPIED)
+    adapter = NOT_COPIED if command.adapter_folder else None
+    copied = replace(
+        command, weights_folder=None, weights=NOT_COPIED, adapter_folder=None, adapter=adapter
+    )
     if not is_here and identity is None:
         return copied
     return replace(copied, tokenizer_of_weights=plain_identity(identity))

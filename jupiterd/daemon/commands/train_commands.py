@@ -326,7 +326,11 @@ def _settings(command: StartTraining, most_ranks: int) -> "RunSettings":
     from jupiterd.cycle.runs.run_settings import FROM_DATA, OF_A_STEP, RunSettings
     from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
 
-    given = {"max_ranks": most_ranks, "start_from": command.weights or ""}
+    given = {
+        "max_ranks": most_ranks,
+        "start_from": command.weights or "",
+        "adapter_from": command.adapter or "",
+    }
     settings = RunSettings.parse({**command.settings, **given})
     if settings.max_steps is None and settings.epochs is None:
         settings = settings.model_copy(update={"steps_from": FROM_DATA})
@@ -392,4 +396,5 @@ def _first_weights(
     if not settings.start_from:
         return []
     document = batch_lines(plan.batch_sequences, settings.least_batch, is_known=is_known)
-    return [f"Starts from the weights of {model}", *document, *tuning_lines(shape, plan)]
+    first = "the adapter that was given, beside " if settings.adapter_from else ""
+    return [f"Starts from {first}the weights of {model}", *document, *tuning_lines(shape, plan)]

@@ -37,6 +37,10 @@ class StartTraining(RequestedCommand):
     """Where its weights lie, on the machine that is asked."""
     weights: str | None = None
     """The artifact that they are in the cluster."""
+    adapter_folder: str | None = None
+    """Where an adapter to these weights lies, on the machine that is asked."""
+    adapter: str | None = None
+    """The artifact that it is in the cluster: training begins with it."""
     tokenizer_of_weights: PlainMap | None = None
     """A plain identity; empty: they came without one; None: nobody has looked."""
     settings: PlainMap = field(default_factory=dict[str, object])

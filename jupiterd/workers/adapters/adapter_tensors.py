@@ -1,35 +1,59 @@
 """The tensors of an adapter, and what they add to the matrices of its base.
 
-Owns reading the folder. Doesn't know engines: what is added is told by the module's path.
+Owns reading the folder, ours or that of others. Doesn't know engines: what is added is told by the
+module's path.
 """
 
-import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jupiterd.adapter_folder import ADAPTER_CONFIG, ADAPTER_FILE
-from jupiterd.cycle.training.adapters.adapter import FACTORS, module_of, tensor_name
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.adapter_folder import ADAPTER_CONFIG, adapter_file, said_in
+from jupiterd.cycle.training.adapters.adapter import (
+    FACTORS,
+    AdapterOptions,
+    module_of,
+    tensor_name,
+)
+from jupiterd.cycle.training.adapters.adapter_files import FoundTensor, read_adapter
+from jupiterd.errors import CorruptArtifactError, UsageError
 from jupiterd.workers.tensor_file import load_tensors
+from jupiterd.workers.training_engine import Tensors
 
 
 class AdapterTensors:
     """Those of one adapter."""
 
     def __init__(self, folder: Path) -> None:
-        """Read them; raises CorruptArtifactError where they aren't whole."""
-        self._tensors = load_tensors(folder / ADAPTER_FILE)
-        self.rank, self.scale = _rank_and_scale(folder)
-        self.modules = tuple(dict.fromkeys(module_of(name)[0] for name in self._tensors))
+        """Read them; raises CorruptArtifactError where they can't be used."""
+        said, file = said_in(folder), adapter_file(folder)
+        if said is None:
+            raise CorruptArtifactError(f"{ADAPTER_CONFIG} of {folder.name} can't be read")
+        held = load_tensors(file)
+        try:
+            found = read_adapter(said, {name: values.shape for name, values in held.items()})
+        except UsageError as error:
+            reason = f"the adapter {folder.name} can't be used: {error.message}"
+            raise CorruptArtifactError(reason, error.hint) from error
+        self.options: AdapterOptions = found.options
+        self.tensors: Tensors = {
+            name: _as_here(held, tensor) for name, tensor in found.tensors.items()
+        }
+        """By the names that peft has for them, and as it has them."""
+        self.modules = tuple(dict.fromkeys(module_of(name)[0] for name in self.tensors))
         """The paths of the modules that have one."""
-        wanted = {tensor_name(module, factor) for module in self.modules for factor in FACTORS}
-        if odd := wanted ^ set(self._tensors):
-            raise CorruptArtifactError(f"{ADAPTER_FILE} of {folder.name}: {min(odd)} stands alone")
+
+    @property
+    def rank(self) -> int:
+        """Return the rank that all of them have."""
+        return self.options.rank
+
+    @property
+    def scale(self) -> float:
+        """Return by what the product of both factors is multiplied."""
+        return self.options.scale
 
     def additions(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield each module with what its matrix gains, [outputs, inputs]."""
@@ -39,14 +63,10 @@ class AdapterTensors:
     def factors(self) -> Iterator[tuple[str, NDArray[np.float32], NDArray[np.float32]]]:
         """Yield each module with its factors, [rank, inputs] and [outputs, rank]."""
         for module in self.modules:
-            first, second = (self._tensors[tensor_name(module, factor)] for factor in FACTORS)
+            first, second = (self.tensors[tensor_name(module, factor)] for factor in FACTORS)
             yield module, first, second
 
 
-def _rank_and_scale(folder: Path) -> tuple[int, float]:
-    try:
-        said: dict[str, Any] = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
-        rank, alpha = int(said["r"]), float(said["lora_alpha"])
-        return rank, alpha / (math.sqrt(rank) if said.get("use_rslora") else rank)
-    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
-        raise CorruptArtifactError(f"{ADAPTER_CONFIG} of {folder.name} can't be read") from error
+def _as_here(held: Tensors, tensor: FoundTensor) -> NDArray[np.float32]:
+    values = held[tensor.name]
+    return np.ascontiguousarray(values.T) if tensor.is_turned else values

@@ -11,11 +11,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jupiterd.adapter_folder import ADAPTER_CONFIG, ADAPTER_FILE, base_beside
+from jupiterd.adapter_folder import (
+    ADAPTER_CONFIG,
+    ADAPTER_FILE,
+    ADAPTER_FILE_OF_MLX,
+    base_beside,
+)
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.program_status import status_of
 
-_OF_THE_ADAPTER = frozenset({ADAPTER_CONFIG, ADAPTER_FILE})
+_OF_THE_ADAPTER = frozenset({ADAPTER_CONFIG, ADAPTER_FILE, ADAPTER_FILE_OF_MLX})
 
 
 def write_merged(joined: Path, to: Path) -> None:

@@ -39,6 +39,7 @@ from jupiterd.workers.train.catch_up_rank import CatchUpRank
 from jupiterd.workers.train.checkpoints.best_weights import BestWeights
 from jupiterd.workers.train.checkpoints.checkpoint import (
     TrainingState,
+    load_adapter,
     load_base,
     load_moments,
     load_state,
@@ -273,7 +274,8 @@ class RankTraining:
         if weights is None:
             return
         try:
-            load_weights(weights, self._engine)
+            load = load_weights if self._engine.adapter is None else load_adapter
+            load(weights, self._engine)
         except CorruptArtifactError as error:
             raise CorruptWeightsError(f"the run can't begin: {error.message}") from error
 

@@ -43,9 +43,12 @@ class AdapterOptions(Plain):
     form: Literal["lora", "rslora"] = "lora"
     """rslora: it counts alpha / sqrt(rank) times (Kalajdzievski 2023, arXiv 2312.03732)."""
     layers: Annotated[int, Field(ge=0, le=10_000)] = 0
-    """How many of the last layers get one; 0: all."""
-    targets: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+(\+[A-Za-z0-9_]+)*$")] = ALL
-    """`attention`, `mlp`, `all`, or names of modules with a + between them: q_proj+v_proj."""
+    """How many of the last layers get one; 0: all, or those of `numbers`."""
+    numbers: Annotated[str, Field(pattern=r"^(\d{1,4}-\d{1,4}(\+\d{1,4}-\d{1,4})*)?$")] = ""
+    """Which layers get one, from 0 on: `0-7+12-12`; empty: `layers` says it."""
+    targets: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.]+(\+[A-Za-z0-9_.]+)*$")] = ALL
+    """`attention`, `mlp`, `all`, or names of modules with a + between them: q_proj+v_proj. Where
+    several have the same name, the whole path within a layer says which: mlp.c_proj."""
 
     quantize: Literal["none", "4bit", "8bit"] = "none"
     """What the frozen matrices in layers are kept in (Dettmers et al. 2023, arXiv 2305.14314)."""
@@ -78,10 +81,12 @@ class AdapterOptions(Plain):
 
     def to_text(self) -> str:
         """Return the short text that `parse_adapter` reads."""
-        said = self.model_dump(exclude_defaults=True, exclude={"base"}) | {
+        said = self.model_dump(exclude_defaults=True, exclude={"base", "numbers"}) | {
             "rank": self.rank,
             "alpha": self.alpha,
         }
+        if self.numbers:
+            said["layers"] = self.numbers
         return ",".join(f"{name}={_number(value)}" for name, value in said.items())
 
 
@@ -105,6 +110,8 @@ def parse_adapter(text: str) -> AdapterOptions:
         said[name] = value
     if said.get("layers") == ALL:
         del said["layers"]
+    elif _is_of_ranges(said.get("layers", "")):
+        said["numbers"] = said.pop("layers")
     elif "layers" in said and not said["layers"].strip("0"):
         raise UsageError("--lora: an adapter needs one layer at least", _HINT)
     try:
@@ -142,7 +149,7 @@ def adapted_modules(modules: Iterable[str], options: AdapterOptions) -> list[str
     if options.layers > len(numbers):
         reason = f"--lora: the model has {len(numbers)} layers, not {options.layers}"
         raise UsageError(reason, f"layers=all, or at most {len(numbers)}")
-    layers = frozenset(numbers[-options.layers :])
+    layers = frozenset(_chosen_layers(numbers, options))
     _check_targets(options.targets, [match[2] for match in places.values()])
     return [
         path
@@ -202,16 +209,43 @@ def is_of_attention(place: str) -> bool:
     return _OF_ATTENTION.search(place) is not None
 
 
+def layer_ranges(numbers: Iterable[int]) -> str:
+    """Return numbers of layers as `AdapterOptions.numbers` has them: 0-7+12-12."""
+    ranges: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return "+".join(f"{first}-{last}" for first, last in ranges)
+
+
+def _is_of_ranges(layers: str) -> bool:
+    return "-" in layers.lstrip("-")
+
+
+def _chosen_layers(known: Sequence[int], options: AdapterOptions) -> Iterable[int]:
+    """Return the layers that get an adapter; raises UsageError where the model lacks one."""
+    if not options.numbers:
+        return known[-options.layers :]
+    pairs = (part.split("-") for part in options.numbers.split("+"))
+    chosen = {number for first, last in pairs for number in range(int(first), int(last) + 1)}
+    if missing := sorted(chosen.difference(known)):
+        reason = f"--lora: the model has no layer {missing[0]}"
+        raise UsageError(reason, f"its layers are {layer_ranges(known)}")
+    return chosen
+
+
 def _is_target(place: str, targets: str) -> bool:
     """Say whether a module is asked for; place: its path within the layer."""
     part = ATTENTION if is_of_attention(place) else MLP
-    return not {ALL, part, place.rpartition(".")[2]}.isdisjoint(targets.split("+"))
+    return not {ALL, part, place, place.rpartition(".")[2]}.isdisjoint(targets.split("+"))
 
 
 def _check_targets(targets: str, places: Sequence[str]) -> None:
     known = target_names(places)
     wanted = [name for name in targets.split("+") if name not in _PARTS]
-    if missing := [name for name in wanted if name not in known]:
+    if missing := [name for name in wanted if name not in known and name not in places]:
         raise UsageError(f"--lora: the model has no {missing[0]}", f"it has {', '.join(known)}")
     if not any(_is_target(place, targets) for place in places):
         what = "" if targets == ALL else f" of its {targets}"

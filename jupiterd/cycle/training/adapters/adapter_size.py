@@ -4,7 +4,7 @@ Owns counting an adapter's by the model's shape. Pure. Doesn't know tensors or d
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from jupiterd.cycle.training.adapters.adapter import ALL, AdapterOptions, adapter_shapes
 from jupiterd.cycle.training.architectures import parameter_count
@@ -16,6 +16,8 @@ GROUP: Final = 64
 """Numbers of a row that share a scale, as mlx-lm and bitsandbytes have it."""
 
 _MATRIX, _IS_IN_LAYER = 2, (".layers.", ".h.", ".blocks.")
+_LIE_TURNED: Final = frozenset({"gpt2"})
+"""Architectures whose files hold matrices as [inputs, outputs]."""
 
 
 def trained_parameters(shape: ModelShape, options: EngineOptions) -> int:
@@ -65,13 +67,29 @@ def is_grouped(columns: int) -> bool:
     return columns % GROUP == 0
 
 
+def known_matrices(config: Mapping[str, Any]) -> dict[str, tuple[int, int]] | None:
+    """Return (outputs, inputs) of the matrices in a model's layers; None: they aren't known.
+
+    config: the content of its config.json
+    """
+    if (known := expected_tensors(config)) is None:
+        return None
+    found = _matrices(known)
+    if config.get("model_type") in _LIE_TURNED:
+        return {path: (columns, rows) for path, (rows, columns) in found.items()}
+    return found
+
+
 def matrices_of(shape: ModelShape) -> dict[str, tuple[int, int]]:
     """Return the matrices of a model's layers: path of the module -> (rows, columns).
 
     Exact for the architectures of `tensor_shapes`, and for others as if they were Qwen3.
     """
     known = expected_tensors(shape.config) if shape.config else None
-    tensors = _as_qwen3(shape) if known is None else known
+    return _matrices(_as_qwen3(shape) if known is None else known)
+
+
+def _matrices(tensors: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, int]]:
     return {
         name.removesuffix(".weight"): (size[0], size[1])
         for name, size in tensors.items()

@@ -11,6 +11,7 @@ another reads. Weights may also come from any Hugging Face folder of the same ar
     training_state/best.safetensors      the best weights so far, where they aren't those above
 """
 
+import math
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,8 @@ from typing import Any
 from transformers import PreTrainedConfig
 
 from jupiterd.adapter_folder import ADAPTER_FILE
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.errors import CorruptArtifactError, UsageError
+from jupiterd.workers.adapters.adapter_tensors import AdapterTensors
 from jupiterd.workers.memory_room import trim_heaps
 from jupiterd.workers.tensor_file import WEIGHTS_FILE, load_tensors, save_tensors
 from jupiterd.workers.train.architectures.skeleton import skeleton
@@ -39,6 +41,8 @@ STATE_FILE = "state.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
 OUTER_FILE = "outer.safetensors"
 BEST_FILE = "best.safetensors"
+
+_OTHER_BASE = "begin with the base that the adapter was trained beside"
 
 _RARE = frozenset({"outer", "ramp", "on_trunk", "steps_before"})
 """Fields of the state that stand there only where they say something."""
@@ -174,6 +178,31 @@ def load_base(folder: Path, engine: TrainingEngine) -> None:
     form = ModelFormat(engine.config)
     form.check(folder)
     engine.load_base(form.read_folder(folder, skeleton(engine.config).shapes))
+
+
+def load_adapter(folder: Path, engine: TrainingEngine) -> None:
+    """Fill the adapter that an engine trains with one that somebody else may have made.
+
+    Raises:
+        CorruptArtifactError: the folder is incomplete, or can't be read.
+        UsageError: it holds another adapter than is trained, or one of another base.
+    """
+    found = AdapterTensors(folder)
+    shapes = {name: values.shape for name, values in found.tensors.items()}
+    wanted = {name: values.shape for name, values in engine.weights().items()}
+    if odd := {*shapes.items()} ^ {*wanted.items()}:
+        name = min(name for name, _ in odd)
+        held, asked = (_shown(each.get(name)) for each in (shapes, wanted))
+        reason = f"{name} is {held} there, and {asked} beside this base"
+        raise UsageError(f"the adapter is for another base: {reason}", _OTHER_BASE)
+    if engine.adapter is not None and not math.isclose(found.scale, engine.adapter.scale):
+        reason = f"the adapter counts {found.scale:g} times, and {engine.adapter.scale:g} here"
+        raise UsageError(reason, "begin with its own alpha")
+    engine.load_weights(found.tensors)
+
+
+def _shown(shape: Sequence[int] | None) -> str:
+    return "nothing" if shape is None else str(list(shape))
 
 
 def load_weights(folder: Path, engine: TrainingEngine) -> None:

@@ -5,6 +5,7 @@ import pytest
 from jupiterd.errors import ConflictError, NotFoundError
 from tests.support.ctl.documents import ALPHA, STATUS, TRAINED, train
 from tests.support.ctl.model_folder import write_folder
+from tests.unit.ctl.sources.test_adapter_source import adapter_in, base_in
 from tests.unit.ctl.test_dry_run import NODES
 
 pytestmark = pytest.mark.usefixtures("warm_looks")
@@ -183,6 +184,20 @@ def begin(ctl, *options):
 def test_an_adapter_is_asked_for_with_or_without_words(daemon, ctl, options, asked):
     assert begin(ctl, *options).exit_code == 0
     assert daemon.executed[0][1]["settings"]["lora"] == asked
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_an_adapter_of_others_is_begun_with_in_its_own_words(daemon, ctl, tmp_path, options):
+    base, adapter = base_in(tmp_path / "base"), adapter_in(tmp_path / "theirs")
+    start = "train", "start", "--data", "letters", "--model", str(base), "--adapter", str(adapter)
+    assert ctl(*start, *options).exit_code == 0
+    asked = daemon.executed[0][1]
+    asked = asked.get("arguments", asked)  # what a dry run is asked is told within
+    assert asked["adapter_folder"] == str(adapter)
+    assert asked["settings"]["lora"] == "rank=2,alpha=4"
+    ran = ctl(*start, *options, "--lora", "rank=4")
+    assert ran.exit_code == 2
+    assert "this one is there" in ran.err
 
 
 def test_the_curves_are_seen_where_people_want_them(daemon, ctl, tmp_path, state_dir):

@@ -20,6 +20,8 @@ from jupiterd.errors import UsageError
         ("rank=1_0", AdapterOptions(rank=10, alpha=20)),
         ("rank=8,alpha=8", AdapterOptions(rank=8, alpha=8)),
         ("layers=4,targets=q_proj+v_proj", AdapterOptions(layers=4, targets="q_proj+v_proj")),
+        ("layers=0-3+7-7", AdapterOptions(numbers="0-3+7-7")),
+        ("targets=mlp.c_proj", AdapterOptions(targets="mlp.c_proj")),
         ("form=rslora", AdapterOptions(form="rslora")),
     ],
 )
@@ -110,3 +112,11 @@ def test_quantized_weights_are_trained_beside_on_mlx_alone():
     with pytest.raises(UsageError, match="on torch no quantized weights") as caught:
         check_quantized("torch", parse_adapter("quantize=8bit"))
     assert "--engine mlx" in (caught.value.hint or "")
+
+
+def test_layers_may_be_told_one_by_one() -> None:
+    some = adapter_parameters(shape_of("llama"), parse_adapter("rank=2,layers=0-0"))
+    assert 2 * some == adapter_parameters(shape_of("llama"), parse_adapter("rank=2"))
+    with pytest.raises(UsageError, match="the model has no layer 2") as caught:
+        adapter_parameters(shape_of("llama"), parse_adapter("layers=1-2"))
+    assert "0-1" in caught.value.hint

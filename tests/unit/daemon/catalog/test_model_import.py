@@ -1,5 +1,6 @@
 """A generator on its way into the cluster: a real folder into a real store."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from jupiterd.daemon.catalog.model_import import ModelImport
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
 from jupiterd.protocol.commands.cycle_commands import StartCycle
+from jupiterd.protocol.commands.train_commands import StartTraining
 from tests.support.daemon.two_nodes import serving
 
 pytestmark = pytest.mark.net
@@ -92,3 +94,39 @@ async def test_a_model_to_begin_with_comes_with_its_tokenizer(tmp_path: Path) ->
         assert {path.name for path in kept.iterdir()} == {
             "config.json", "tokenizer.json", "model.safetensors",
         }  # fmt: skip
+
+
+TRAINED = StartTraining(model="mine", asked_at="2026-01-01T00:00:00Z")
+
+
+def theirs(tmp_path: Path, base: str) -> StartTraining:
+    """Return a command with a folder of weights, and one of an adapter that names them so."""
+    for folder, names in (("mine", ("config.json", "model.safetensors")), ("adapter", ("a.py",))):
+        (tmp_path / folder).mkdir()
+        for name in names:
+            (tmp_path / folder / name).write_text(name)
+    (tmp_path / "adapter" / "adapter_config.json").write_text(
+        json.dumps({"base_model_name_or_path": base})
+    )
+    (tmp_path / "adapter" / "adapter_model.safetensors").write_text("tensors")
+    where = str(tmp_path / "mine"), str(tmp_path / "adapter")
+    return replace(TRAINED, weights_folder=where[0], adapter_folder=where[1])
+
+
+async def test_an_adapter_becomes_an_artifact_of_its_two_files(tmp_path: Path) -> None:
+    told = theirs(tmp_path, "some/model")
+    async with serving(tmp_path, "one") as one:
+        brought = await brings(one).bring_weights(told)
+        assert (brought.adapter_folder, brought.weights_folder) == (None, None)
+        kept = one.artifact_cache.store.path(ArtifactId(brought.adapter or ""))
+        names = {path.name for path in kept.iterdir()}
+        assert names == {"adapter_config.json", "adapter_model.safetensors"}
+
+
+async def test_an_adapter_that_names_other_weights_by_their_content_is_refused(
+    tmp_path: Path,
+) -> None:
+    told = theirs(tmp_path, "b" * 64)
+    async with serving(tmp_path, "one") as one:
+        with pytest.raises(UsageError, match="is for the weights bbbbbbbb, not"):
+            await brings(one).bring_weights(told)

@@ -4,14 +4,20 @@ Owns their order, and the sum of what they cost. Pure. Doesn't know who answers 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
+
+_OF_ONE_ANSWER: Final = frozenset({"timings", "usage"})
 
 
 def joined_answer(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the answers to prompts, in their order, as one with a choice for each."""
+    """Return the answers to prompts, in their order, as one with a choice for each.
+
+    What only the first one's engine measured, such as llama.cpp's `timings`, is left out.
+    """
     usage = summed_usage(_mapping(each.get("usage")) for each in answers)
     choices = [placed(choice, place) for place, each in enumerate(answers) for choice in _of(each)]
-    whole = {**answers[0], "choices": choices}
+    first = {name: value for name, value in answers[0].items() if name not in _OF_ONE_ANSWER}
+    whole = {**first, "choices": choices}
     return whole | ({"usage": usage} if usage else {})
 
 

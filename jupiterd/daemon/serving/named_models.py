@@ -95,10 +95,10 @@ def _promoted(models: Sequence[KnownModel]) -> KnownModel:
 def _what_works(models: Sequence[KnownModel]) -> str:
     """Return how to use a model without a promotion; a training run's can't be promoted."""
     newest = next((each for each in models if each.kind != GENERATOR), models[0])
-    named = f"name one: jupiterctl model chat {newest.name}"
+    named = f"name one, such as {newest.name}; jupiterctl model list shows all"
     if all(each.kind == RUN for each in models):
         return f"{named}; a training run's model is never promoted, that of a cycle may be"
-    return f"{named}; jupiterctl model list shows all, jupiterctl model promote MODEL promotes one"
+    return f"{named}, jupiterctl model promote MODEL promotes one"
 
 
 def _base(state: State, models: Sequence[KnownModel]) -> KnownModel:

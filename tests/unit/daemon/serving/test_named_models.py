@@ -119,7 +119,7 @@ def test_after_training_alone_the_error_names_the_newest_run():
     older, newer = trained_run("first_try", 1), made(FIRST, run=RUN)
     with pytest.raises(ModelNotServedError, match="no model is promoted yet") as caught:
         served_model(state_of(older, newer), "promoted")
-    assert "jupiterctl model chat first_try" in caught.value.hint
+    assert caught.value.hint.startswith("name one, such as first_try; jupiterctl model list")
     assert "model promote" not in caught.value.hint  # a run has no verdict to overrule
 
 

@@ -39,6 +39,7 @@ Shape = tuple[int, ...]
 
 _HINT: Final = "merge it into its base with the program that made it, and tune the sum"
 _TOLD_BY_TENSORS: Final = "an adapter of low rank beside matrices of the model's layers is taken"
+_OTHERS_FILE: Final = "fetch it again: one of its two files is another adapter's"
 _MATRIX: Final = 2
 
 _PLAIN_INITS: Final = (None, True, False, "gaussian", "orthogonal", "eva")
@@ -109,6 +110,8 @@ def read_adapter(said: Mapping[str, Any], shapes: Mapping[str, Shape]) -> Adapte
     _check_fields(said, is_of_mlx=is_of_mlx)
     tensors = _tensors(shapes, is_of_mlx=is_of_mlx)
     rank = _rank(tensors)
+    if not said.get("rank_pattern") and said.get("r", rank) != rank:
+        raise UsageError(f"its r is {said['r']}, and its tensors have {rank}", _OTHERS_FILE)
     alpha = _alpha_of_mlx(said, rank) if is_of_mlx else _alpha(said, tensors)
     places = [place_in_layer(module_of(name)[0]) for name in tensors]
     try:

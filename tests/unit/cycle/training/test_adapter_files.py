@@ -167,3 +167,9 @@ def test_layers_with_unlike_modules_are_refused() -> None:
     mixed = tensors(layers=(0,)) | tensors(places=ATTENTION[:1])
     with pytest.raises(UsageError, match="other modules in one layer than in another"):
         words(read_adapter(PEFT, mixed))
+
+
+def test_a_configuration_of_another_adapter_is_told_by_its_rank() -> None:
+    with pytest.raises(UsageError, match="its r is 7, and its tensors have 8") as caught:
+        read({"r": 7})
+    assert "another adapter's" in caught.value.hint

@@ -278,6 +278,8 @@ class EnginePool:
                     return running.process.ended.result()
                 if recalled in done:
                     running.process.end_words = f"its GPU is wanted by {recalled.result()}"
+                elif over in done:  # whoever reads an answer hears this, and no signal's name
+                    running.process.end_words = "its model was unloaded"
                 if done or self._is_idle(engine):
                     return ""
         finally:

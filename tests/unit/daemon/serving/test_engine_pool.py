@@ -259,6 +259,19 @@ async def test_pinned_models_keep_a_training_from_their_gpu(
             assert descriptor is not None
 
 
+async def test_an_answer_of_a_model_that_is_unloaded_ends_with_that_reason(
+    chatty: ServedModel, tmp_path: Path
+) -> None:
+    async with open_pool(tmp_path, PoolOptions(wanted=lambda: LLAMA)) as pool:
+        await pool.load(chatty)
+        async with pool.answering(chatty, chat("the bread", max_tokens=CONTEXT)) as answer:
+            await first_of(answer)
+            unloading = asyncio.ensure_future(pool.unload(chatty))
+            with pytest.raises(EngineLostError, match="its model was unloaded"):
+                await rest_of(answer)
+        await unloading
+
+
 async def test_no_engine_outlives_its_keeper(chatty: ServedModel, tmp_path: Path) -> None:
     async with open_pool(tmp_path, PoolOptions(wanted=lambda: LLAMA)) as pool:
         await pool.load(chatty)

@@ -17,6 +17,7 @@ from jupiterd.ctl.sources.folder_diagnosis import (
     unnamed_weights,
 )
 from jupiterd.cycle.base.model_files import GENERATOR_FILES, INDEX, WHOLE, missing_files
+from jupiterd.cycle.training.architectures import OF_QUANTIZED
 from jupiterd.errors import CorruptArtifactError, JupiterError, UsageError
 
 CONFIG = "config.json"
@@ -54,8 +55,7 @@ def check_kinds(listing: HubListing) -> None:
     if strange:
         raise UsageError(
             f"{listing.name} holds weights of dtype {strange[0]}, and such ones can't be trained",
-            _base_model_hint(listing)
-            or "give the model in bf16, fp16 or fp32: the one that it was quantized from",
+            _base_model_hint(listing) or OF_QUANTIZED,
         )
 
 

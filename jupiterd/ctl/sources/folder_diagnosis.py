@@ -16,6 +16,7 @@ from jupiterd.adapter_folder import no_model
 from jupiterd.cycle.base.model_files import FAST_TOKENIZER, INDEX, WHOLE, weight_files
 from jupiterd.cycle.data.special_tokens import SAYING_FILES
 from jupiterd.cycle.data.tokenizer_fit import tokenizer_misfit
+from jupiterd.cycle.training.architectures import OF_QUANTIZED
 from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.cycle.training.tensor_shapes import misfit
 from jupiterd.errors import BrokenModelError, UsageError
@@ -146,7 +147,7 @@ def _check_kind(folder: Path, name: str, kind: str) -> None:
     if kind not in TRAINED and not is_mask:
         raise UsageError(
             f"{folder} holds weights of dtype {kind} ({name}), and such ones can't be trained",
-            "give the model in bf16, fp16 or fp32: the one that it was quantized from",
+            OF_QUANTIZED,
         )
 
 

@@ -100,6 +100,13 @@ def check_engine(engine: str, model: RequestedModel) -> None:
     )
 
 
+OF_QUANTIZED: Final = (
+    "give the model that it was made from, in bf16, fp16 or fp32; with --lora --quantize 4bit its "
+    "matrices are kept in as few bits"
+)
+"""What helps who gives a model that is quantized already."""
+
+
 def check_architecture(name: str, config: Mapping[str, Any]) -> None:
     """Make sure that a configuration is one of a causal language model that can be trained.
 
@@ -123,7 +130,7 @@ def check_architecture(name: str, config: Mapping[str, Any]) -> None:
     if config.get("quantization_config") or config.get("quantization"):  # the latter is mlx-lm's
         raise UsageError(
             f"the weights of {name} are quantized, and such ones can't be trained",
-            "give the model that it was made from",
+            OF_QUANTIZED,
         )
     check_that_it_writes(name, config)
     if kind not in TRAINED | UNTRIED:

@@ -29,6 +29,7 @@ NAME_PREFIX: Final = "base_model.model."
 FACTORS: Final = ("lora_A", "lora_B")
 
 _HINT: Final = "such as --lora rank=16,alpha=32,layers=all,targets=attention"
+_NO_RANGE: Final = "the lower number comes first, such as layers=3-5"
 _SAID: Final = ("rank", "alpha", "form", "layers", "targets", "quantize")
 _IN_LAYER: Final = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.(.+)$")
 _OF_ATTENTION: Final = re.compile(r"attn|attention")
@@ -60,9 +61,8 @@ class AdapterOptions(Plain):
     def _said(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Return it without a choice that nobody made: ranks of older builds refuse what is new."""
         said: dict[str, Any] = plain(self)
-        if said.get("quantize") == "none":
-            del said["quantize"]
-        return said
+        unsaid = {"quantize": "none", "numbers": ""}
+        return {n: value for n, value in said.items() if n not in unsaid or value != unsaid[n]}
 
     @property
     def bits(self) -> int:
@@ -230,6 +230,8 @@ def _chosen_layers(known: Sequence[int], options: AdapterOptions) -> Iterable[in
         return known[-options.layers :]
     pairs = (part.split("-") for part in options.numbers.split("+"))
     chosen = {number for first, last in pairs for number in range(int(first), int(last) + 1)}
+    if not chosen:  # such as 5-3
+        raise UsageError(f"--lora: layers={options.numbers} is no layer", _NO_RANGE)
     if missing := sorted(chosen.difference(known)):
         reason = f"--lora: the model has no layer {missing[0]}"
         raise UsageError(reason, f"its layers are {layer_ranges(known)}")

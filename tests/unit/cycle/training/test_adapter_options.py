@@ -120,3 +120,18 @@ def test_layers_may_be_told_one_by_one() -> None:
     with pytest.raises(UsageError, match="the model has no layer 2") as caught:
         adapter_parameters(shape_of("llama"), parse_adapter("layers=1-2"))
     assert "0-1" in caught.value.hint
+
+
+def test_layers_that_are_none_are_refused():
+    with pytest.raises(UsageError, match="layers=1-0 is no layer") as caught:
+        adapter_parameters(shape_of("llama"), parse_adapter("layers=1-0"))
+    assert caught.value.hint == "the lower number comes first, such as layers=3-5"
+
+
+def test_ranks_of_older_builds_are_told_nothing_of_choices_that_nobody_made():
+    """They refuse a field that they don't know."""
+    plain = parse_adapter("rank=8").to_plain()
+    assert plain.keys() == {"rank", "alpha", "form", "layers", "targets", "base"}
+    told = parse_adapter("rank=8,layers=0-1").to_plain()
+    assert told["numbers"] == "0-1"
+    assert AdapterOptions.from_plain(told) == parse_adapter("rank=8,layers=0-1")

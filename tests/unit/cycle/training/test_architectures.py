@@ -117,7 +117,7 @@ def test_a_window_that_mlx_doesn_t_know_is_refused_where_sequences_are_longer():
         ({"model_type": "lama"}, "no causal language model is known by that name", "llama"),
         ({"model_type": "qwen9"}, "no causal language model is known", "qwen"),
         ({"model_type": None}, "has no model_type", "causal"),
-        ({"quantization_config": {"bits": 4}}, "are quantized", "made from"),
+        ({"quantization_config": {"bits": 4}}, "are quantized", "with --lora --quantize 4bit"),
         (
             {"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}},
             "isn't of text alone",

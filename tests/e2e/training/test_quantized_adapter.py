@@ -1,0 +1,116 @@
+"""An adapter beside quantized weights on MLX: the daemon is started anew in the midst, and
+the sum of both that is exported has the whole weights of the base, not the quantized ones."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from jupiterd.adapter_folder import ADAPTER_CONFIG, ADAPTER_FILE
+from jupiterd.cycle.training.adapters.adapter import FACTORS, module_of, tensor_name
+from tests.support.daemons.adapter_runs import ADAPTER, write_base
+from tests.support.daemons.cluster import Cluster, Daemon, Document, running
+from tests.support.daemons.surroundings import own_network
+from tests.support.daemons.training_runs import until_trained, write_letters
+from tests.support.strikes.wholeness import left_over
+
+pytestmark = [
+    pytest.mark.mlx,
+    pytest.mark.net,
+    pytest.mark.slow,
+    pytest.mark.full,
+    pytest.mark.timeout(300),
+]
+
+STEPS, AHEAD, WAIT_S = 200, 20, 120.0
+SCALE = 2.0
+"""alpha=16 beside rank=8."""
+
+
+async def test_an_adapter_beside_quantized_weights_goes_on_and_is_merged_with_the_whole_ones(
+    tmp_path: Path,
+) -> None:
+    letters = write_letters(tmp_path)
+    base = write_base(tmp_path, letters)
+    with own_network() as prefix:
+        async with running([Daemon(tmp_path, "alone", prefix)]) as cluster:
+            await cluster.meet()
+            run = begin(cluster, letters, base)
+            before = await started_anew(cluster)
+            shown = await until_over(cluster)
+            assert shown["resumed_from_step"] >= before
+            assert shown["best_bits_per_byte"] < shown["bits_per_byte_before"]
+            alone, whole = tmp_path / "exported", tmp_path / "merged"
+            done(cluster, "model", "export", run, "--to", str(alone))
+            done(cluster, "model", "export", run, "--merge", "--to", str(whole))
+        assert left_over(tmp_path, []) == []
+    assert json.loads((alone / ADAPTER_CONFIG).read_text())["r"] == 8
+    assert not (whole / ADAPTER_CONFIG).exists()
+    assert "quantization" not in json.loads((whole / "config.json").read_text())
+    assert_merged(weights_of(whole), weights_of(base), load_file(alone / ADAPTER_FILE))
+
+
+def begin(cluster: Cluster, letters: Path, base: Path) -> str:
+    asked = ("train", "start", "--data", str(letters), "--model", str(base), *ADAPTER)
+    asked = (*asked, "--seq-len", "64")
+    refused = cluster.ctl(*asked, "--quantize", "4bit", "--engine", "torch")
+    assert refused.returncode == 2, refused.stdout
+    assert "on torch no quantized weights are trained beside" in refused.stderr
+    shown = done(
+        cluster,
+        *(*asked, "--quantize", "4bit", "--engine", "mlx", "--seed", "7"),
+        *("--batch-size", "4", "--gradient-accumulation-steps", "1"),
+        *("--max-steps", str(STEPS), "-o", "json"),
+    )
+    return json.loads(shown)["train"]
+
+
+async def started_anew(cluster: Cluster) -> int:
+    """End the daemon in the midst, and start it again; return the step that it had come to."""
+    (daemon,) = cluster.daemons
+    shown = await until_trained(cluster, daemon, AHEAD, WAIT_S)
+    assert shown["state"] != "finished", "it must still train"
+    await asyncio.to_thread(daemon.stop)
+    daemon.start()
+    await cluster.meet()
+    return int(shown["step"])
+
+
+async def until_over(cluster: Cluster) -> Document:
+    return await cluster.until(
+        lambda run: run["state"] == "finished", "the run is over", WAIT_S, noun="train"
+    )
+
+
+def done(cluster: Cluster, *words: str) -> str:
+    found = cluster.ctl(*words)
+    assert found.returncode == 0, cluster.failure_text(found.stdout + found.stderr)
+    return found.stdout
+
+
+def weights_of(folder: Path) -> Mapping[str, Any]:
+    return {
+        name: values
+        for file in folder.glob("*.safetensors")
+        for name, values in load_file(file).items()
+    }
+
+
+def assert_merged(whole: Mapping[str, Any], base: Mapping[str, Any], adapter: Any) -> None:
+    """Each matrix is that of the base, in full, and what its adapter adds to it."""
+    first, second = FACTORS
+    added = {
+        f"{module}.weight": SCALE
+        * (adapter[tensor_name(module, second)] @ adapter[tensor_name(module, first)])
+        for module in {module_of(name)[0] for name in adapter}
+    }
+    assert whole.keys() == base.keys()
+    assert len(added) == 7 * 3
+    for name, values in base.items():
+        assert np.allclose(whole[name], values + added.get(name, 0.0), atol=1e-6), name
+        assert name not in added or np.abs(added[name]).max() > 1e-3, name

@@ -27,7 +27,6 @@ TAKES_ONE = {
 }
 
 SAYS_OF_FOLDERS = {
-    "an adapter": (without("config.json", adapter_config__json=b"{}"), "holds a LoRA adapter"),
     "GGUF alone": ({"config.json": whole()["config.json"], "m.gguf": b"GGUF"}, "as m.gguf"),
     "pickles": (without(*SHARDS, INDEX, "consolidated.safetensors"), "as pytorch_model.bin"),
     "no configuration": (without("config.json"), "there is no config.json in"),
@@ -95,6 +94,21 @@ def test_what_is_no_folder_of_a_model_is_refused_alike(
         if "/" not in each:
             (folder / each).write_bytes(data)
     assert says in refused(ctl, daemon, *TAKES_ONE[option], str(folder))
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("train start --model", "doesn't say which model it is for"),
+        ("cycle start --init", "holds a LoRA adapter"),
+    ],
+)
+def test_a_folder_of_an_adapter_alone_is_refused(
+    daemon: ScriptedDaemon, ctl: Ctl, tmp_path: Path, option: str, says: str
+):
+    """Training may begin with one, where its base is known."""
+    (tmp_path / "adapter_config.json").write_bytes(b"{}")
+    assert says in refused(ctl, daemon, *TAKES_ONE[option], str(tmp_path))
 
 
 @pytest.mark.parametrize("option", TAKES_ONE)

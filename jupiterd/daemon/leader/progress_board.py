@@ -44,6 +44,8 @@ STALLED_S = 20.0
 STALLED_GAPS = 3.0
 """Nothing moves, where nothing more was told for so long and for so many times the longest silence
 so far: what scores held-out text, or trains large steps, isn't stalled between them."""
+FIRST_GAP_S = 60.0
+"""Taken for the longest silence until a second reading tells one: a step may take a minute."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class PhaseProgress:
         is_over = self._total() and self._done() >= self._total()
         if self.basis is None or self.preparing is not None or is_over:
             return {}
-        patience_s = max(STALLED_S, STALLED_GAPS * self.longest_gap_s)
+        patience_s = max(STALLED_S, STALLED_GAPS * (self.longest_gap_s or FIRST_GAP_S))
         return {"stalled_s": silent_s} if silent_s > patience_s else {}
 
     def _prepares(self, now_s: float) -> dict[str, Any] | None:

@@ -96,6 +96,14 @@ def test_while_nothing_moves_no_time_is_promised(board: ProgressBoard) -> None:
     assert shown(board, 1324.0)["eta_s"] is not None, "it was silent so long before, and went on"
 
 
+def test_a_first_step_says_nothing_of_how_long_the_second_takes(board: ProgressBoard) -> None:
+    board.advance(CYCLE, "train", Progressed(1, 500, "steps", {}), 160.0)
+    assert "stalled_s" not in shown(board, 220.0), "steps of a minute aren't stalled"
+    assert shown(board, 350.0)["stalled_s"] == pytest.approx(190.0)
+    board.advance(CYCLE, "train", Progressed(2, 500, "steps", {}), 360.0)
+    assert "stalled_s" not in shown(board, 900.0)
+
+
 def test_what_is_prepared_again_or_over_is_not_stalled(board: ProgressBoard) -> None:
     board.advance(CYCLE, "a", Progressed(1, 10, "documents", {}), 110.0)
     board.prepare(CYCLE, Preparing("loading"), 120.0)

@@ -210,13 +210,39 @@ jupiterctl train start --data ./texts --model ./my-model --lora rank=32,layers=8
 | rank | columns of the small matrices | 16 |
 | alpha | their product counts alpha / rank times | twice the rank |
 | form | `lora`, or `rslora`: alpha / root of the rank | lora |
-| layers | how many of the last layers get one; `all` | all |
-| targets | `attention`, `mlp`, `all`, or names of modules: `q_proj+v_proj` | all |
+| layers | how many of the last layers get one; `all`; or which, from 0 on: `0-7+12-12` | all |
+| targets | `attention`, `mlp`, `all`, modules: `q_proj+v_proj`, or paths: `mlp.c_proj` | all |
+| quantize | `4bit`, `8bit` or `none`, as `--quantize` says it | none |
+
+With `--quantize 4bit` (or `8bit`) the matrices in the model's layers are kept in as many bits
+while an adapter learns beside them (QLoRA): a model of 8 billion parameters with rank 16 and
+sequences of 1,024 tokens is planned into what macOS lets the GPU of a Mac with 16 GB use. Give
+the whole model: it is quantized while it is read, one matrix after another. Only MLX trains so;
+torch, and islands of both engines, are refused, since engines quantize differently. `model export
+--merge` adds the adapter to the whole model, not to the quantized one. `--dry-run` says what
+would be taken of the memory, and of what.
 
 Checkpoints are folders that the package peft reads. The base is kept beside them in the store:
 chat, scores and `model eval` put both together. `model export` writes the adapter alone (`--format
 hf` for peft, `mlx` for mlx-lm's `--adapter-path`), or with `--merge` one whole model in any format.
 A cycle's rounds train one with `cycle start --init MODEL --lora` ([how](cycle.md#with-an-adapter)).
+
+Training can begin with an adapter that peft or mlx-lm wrote. `--model` may name its folder alone
+where the base that it names is a folder here, a model of the cluster or of the hub; else `--model`
+names the base:
+
+```sh
+jupiterctl train start --data ./texts --model ./their-adapter --wait
+jupiterctl train start --data ./texts --model ./my-model --adapter ./their-adapter --wait
+```
+
+Which modules it has, and its rank, is told by its tensors, so `target_modules` may be a list, a
+pattern or `all-linear`. It must have one rank and one alpha for all, and the same modules in each
+of its layers; both kinds of scale (`use_rslora`) are taken. Refused by name, before anything is
+copied: DoRA, biases, `modules_to_save`, several ranks or alphas, initial values that change the
+base (PiSSA and its kin), pickles, and an adapter whose shapes are those of another base. Where it
+names its base by the id of an artifact, other weights are refused before training starts, though
+not by a dry run. It is trained without dropout, whatever its `lora_dropout` says.
 
 ## GGUF
 

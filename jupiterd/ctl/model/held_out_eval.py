@@ -1,4 +1,4 @@
-"""Bits per byte of models of this machine on held-out text: what a round's gate judged by.
+"""Bits per byte of models of this machine on held-out text: a round's gate's, or a training run's.
 
 Owns which round's text that is, and the document and the table. Scores as verdicts do; a machine
 keeps what it has scored of a model of the cluster, for verdicts too.
@@ -23,51 +23,85 @@ from jupiterd.ctl.model.evaluation_cache import EvaluationCache
 from jupiterd.ctl.model.grading_rules import SCORING, rules
 from jupiterd.ctl.model.harness_lines import estimate_document, estimate_text, shown_by
 from jupiterd.ctl.model.judged_text import judged_on, scored_text
-from jupiterd.cycle.gate.scores import LN2, DocumentScore
+from jupiterd.cycle.gate.scores import LN2
 from jupiterd.cycle.questions.estimate import Shares, difference, estimated
 from jupiterd.errors import NotFoundError
 from jupiterd.formats import plain, table
+from jupiterd.store.sample_lookup import stored_samples
 
 TASK = "score_texts"
 
 
+RUN = "run"
+"""The kind of a model that a training run has made."""
+
+
 @dataclass(frozen=True)
 class HeldOutText:
-    """The documents that a round was judged by."""
+    """The documents that a round was judged by, or that a training run didn't learn from."""
 
     round: str
-    rows: Sequence[DocumentScore]
+    """Its name, or that of the run's model."""
+    sizes_bytes: Sequence[int]
+    clusters: Sequence[str]
+    """What each document is of: those of one err together."""
     texts: Sequence[str]
 
     def shares(self, nats: Sequence[float]) -> Shares:
         """Return what each document adds to the bits per byte; those of a cluster err together."""
         bits = [each / LN2 for each in nats]
-        sizes = [float(row.bytes) for row in self.rows]
-        return Shares(bits, sizes, [row.cluster for row in self.rows])
+        return Shares(bits, [float(each) for each in self.sizes_bytes], self.clusters)
 
 
 def held_out_text(state_dir: Path, models: Sequence[EvaluatedModel]) -> HeldOutText:
-    """Return the text by which the first of these was judged, or else the newest round.
+    """Return the held-out text of the first of these that has any.
+
+    Else it is that of the newest round that was judged, or of the newest training run.
 
     Raises:
-        NotFoundError: no gate has judged anything, or nobody in reach has its text.
+        NotFoundError: there is none yet, or nobody in reach has it.
     """
     from jupiterd.ctl.calls import ask_over_grpc
 
     rows: Sequence[Mapping[str, Any]] = ask_over_grpc(state_dir, "models")["models"]
-    judged = {str(row["id"]): str(row["name"]) for row in reversed(rows) if row["verdict"]}
-    own = [judged[each.artifact] for each in models if each.artifact in judged]
-    names = [*own, *reversed(judged.values())]
-    if not names:
+    judged = [row for row in rows if row["verdict"]]
+    having = [*judged, *(row for row in rows if row["kind"] == RUN)]
+    own = [row for model in models for row in having if row["id"] == model.artifact]
+    if not having:
         raise NotFoundError(
-            "no gate has judged a model yet, so there is no held-out text to score",
-            "--tasks asks questions of yours, or with own those of the domain; "
-            "jupiterctl model list has what a training run scored on text of its own",
+            "nothing was trained yet, so there is no held-out text to score",
+            "--tasks asks questions of yours, or with own those of the domain",
         )
-    found = ask_over_grpc(state_dir, f"held_out/{names[0]}", FETCHING_S)["held_out"]
+    chosen = (own or having)[0]
+    return (_of_verdict if chosen["verdict"] else _of_run)(state_dir, chosen)
+
+
+def _of_verdict(state_dir: Path, row: Mapping[str, Any]) -> HeldOutText:
+    from jupiterd.ctl.calls import ask_over_grpc
+
+    name = str(row["name"])
+    found = ask_over_grpc(state_dir, f"held_out/{name}", FETCHING_S)["held_out"]
     scores, _ = judged_on(Path(found["verdict"]))
     places = [Path(each) for each in found["texts"]]
-    return HeldOutText(names[0], scores, [scored_text(places, row) for row in scores])
+    texts = [scored_text(places, score) for score in scores]
+    sizes, clusters = [each.bytes for each in scores], [each.cluster for each in scores]
+    return HeldOutText(name, sizes, clusters, texts)
+
+
+def _of_run(state_dir: Path, row: Mapping[str, Any]) -> HeldOutText:
+    from jupiterd.ctl.calls import ask_over_grpc
+
+    name = str(row["name"])
+    found = ask_over_grpc(state_dir, f"run_held_out/{row['id']}", FETCHING_S)["held_out"]
+    samples = [each for at in found["texts"] for each in stored_samples(Path(at)) if each.text]
+    if any(each.messages for each in samples):
+        raise NotFoundError(
+            f"{name} was trained on conversations, of which no bits per byte are told",
+            "--tasks asks questions of yours",
+        )
+    sizes = [len(each.text.encode("utf-8", "surrogatepass")) for each in samples]
+    clusters = [each.cluster_id for each in samples]
+    return HeldOutText(name, sizes, clusters, [each.text for each in samples])
 
 
 def nats_of(
@@ -127,8 +161,8 @@ def held_out_document(
     return {
         "kind": "held-out",
         "round": text.round,
-        "documents": len(text.rows),
-        "bytes": sum(row.bytes for row in text.rows),
+        "documents": len(text.texts),
+        "bytes": sum(text.sizes_bytes),
         "models": [
             {"model": model.name, "id": model.artifact or None,
              "bits_per_byte": estimate_document(estimated(each))}

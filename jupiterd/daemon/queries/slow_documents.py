@@ -22,7 +22,10 @@ from jupiterd.daemon.queries.cycle.completions_document import completions_docum
 from jupiterd.daemon.queries.cycle.curve_document import curve_document
 from jupiterd.daemon.queries.cycle.drops import drops_document
 from jupiterd.daemon.queries.cycle.export_document import export_document
-from jupiterd.daemon.queries.cycle.held_out_document import held_out_document
+from jupiterd.daemon.queries.cycle.held_out_document import (
+    held_out_document,
+    run_held_out_document,
+)
 from jupiterd.daemon.queries.cycle.questions_document import questions_document
 from jupiterd.daemon.queries.cycle.report_document import report_document
 from jupiterd.daemon.queries.cycle.run_documents import audit_document, data_document
@@ -80,6 +83,9 @@ SLOW_DOCUMENTS: Final[Mapping[str, Callable[[SlowSources, str], Awaitable[Docume
     "report": lambda of, wanted: report_document(of.sources, of.curves, wanted),
     "drops": lambda of, wanted: drops_document(of.state, of.sources.artifact_cache, wanted),
     "held_out": lambda of, wanted: held_out_document(of.state, of.sources.artifact_cache, wanted),
+    "run_held_out": lambda of, wanted: run_held_out_document(
+        of.state, of.sources.artifact_cache, wanted
+    ),
     "questions": lambda of, wanted: questions_document(of.state, of.sources.artifact_cache, wanted),
     "node": lambda of, wanted: node_document(of.sources, of.reports, of.histories, wanted),
     "curve": lambda of, wanted: curve_document(of.sources, of.curves, wanted),

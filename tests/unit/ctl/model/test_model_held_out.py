@@ -8,9 +8,11 @@ import pytest
 
 pytest.importorskip("torch")
 
+from jupiterd.workers.evaluate.held_out import evaluate
+from jupiterd.workers.evaluate.score_table import Means
 from tests.support.ctl.model_material import MODEL, row
 from tests.support.workers.tiny_models import write_model
-from tests.unit.ctl.model.test_lm_eval_export import judged
+from tests.unit.ctl.model.test_lm_eval_export import HELD_OUT, judged
 from tests.unit.ctl.model.test_model_eval import warm_workers
 
 __all__ = ["judged", "warm_workers"]
@@ -57,11 +59,29 @@ def test_a_folder_of_this_machine_is_scored_once(
     assert ctl("model", "eval", folder, "-o", "json").exit_code != 0, "another model is scored"
 
 
-def test_before_the_first_verdict_there_is_no_text(known, daemon, ctl):
-    daemon.documents["models"] = {"models": [row(3, verdict=None)]}
+@pytest.mark.timeout(120)
+def test_the_model_of_a_training_run_is_scored_by_what_the_run_held_out(
+    warm_workers, judged, known, daemon, ctl, tmp_path
+):
+    run = row(4, kind="run", id=MODEL, name="python/2", verdict=None)
+    daemon.documents["models"] = {"models": [row(2, id=OTHER), run]}
+    daemon.documents[f"run_held_out/{MODEL}"] = {"held_out": {"texts": [str(tmp_path / "texts")]}}
+    ran = ctl("model", "eval", "python/2", "-o", "json")
+    assert ran.exit_code == 0, ran.err
+    found = json.loads(ran.out)["eval"]
+    texts = [each.text for each in HELD_OUT]
+    size = sum(len(text.encode()) for text in texts)
+    assert (found["round"], found["documents"], found["bytes"]) == ("python/2", len(texts), size)
+    means = Means(4, "torch", "cpu")
+    ours, _ = evaluate(tmp_path / "stored", tmp_path / "texts", means)
+    assert found["models"][0]["bits_per_byte"]["value"] == pytest.approx(ours, rel=1e-6)
+
+
+def test_before_anything_is_trained_there_is_no_text(known, daemon, ctl):
+    daemon.documents["models"] = {"models": [row(3, kind="generator", verdict=None)]}
     ran = ctl("model", "eval", "python/2")
     assert ran.exit_code == 6
-    assert "no gate has judged a model yet" in ran.err
+    assert "nothing was trained yet" in ran.err
 
 
 def test_what_two_models_differ_by_is_told():

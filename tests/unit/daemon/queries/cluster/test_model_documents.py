@@ -13,6 +13,7 @@ from jupiterd.cluster.facts.facts import (
     VerdictReached,
     WorkCompleted,
 )
+from jupiterd.cluster.ledger.cycle_state import PREPARING
 from jupiterd.cycle.base.contents_file import CONTENTS_FILE
 from jupiterd.cycle.gate.record import VERDICT_FILE
 from jupiterd.cycle.generation.completions import Completion
@@ -22,7 +23,7 @@ from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
 from jupiterd.workers.evaluate.score_file import write_completions
-from tests.support.cluster.building import CYCLE, checkpoint, started, training
+from tests.support.cluster.building import CYCLE, checkpoint, data_asked, started, training
 from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import found, serving
 
@@ -147,6 +148,25 @@ async def test_what_a_training_began_with_is_shown_and_exported_as_a_model_of_ot
         (listed,) = (await shown(one, "models"))["models"]
     assert listed["adapter"] == {"base": "SmolLM2", "options": "rank=16,alpha=32"}
     assert base in exported["files_at"]
+
+
+async def test_what_a_training_run_held_out_is_named_for_its_scores(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        (tmp_path / "texts").mkdir()
+        (tmp_path / "texts" / "samples").write_text("held out")
+        texts = one.artifact_cache.store.ingest(tmp_path / "texts")
+        model = ArtifactId("k" * 64)
+        await found(one, facts=(training(), checkpoint(model, is_final=True)))
+        with pytest.raises(NotFoundError, match="nothing was held out of the text of letters"):
+            await shown(one, "run_held_out/letters")
+        item, own = item_id(1, "pack", 0), one.identity.node_id
+        fact = WorkCompleted(CYCLE, 1, PREPARING, item, own, {"holdout": texts})
+        await one.replica.append(2, [data_asked(), fact])
+        told = (await shown(one, "run_held_out/letters"))["held_out"]
+        assert told["texts"] == [str(one.artifact_cache.store.path(texts))]
+        one.artifact_cache.store.remove(texts)
+        with pytest.raises(NotFoundError, match="isn't in reach"):
+            await shown(one, "run_held_out/letters")
 
 
 async def test_a_report_names_rounds_folders_and_who_trained(tmp_path: Path) -> None:

@@ -27,12 +27,18 @@ field of OpenAI's API, vLLM, llama.cpp or Open WebUI is to another."""
 
 _MOST_CHARACTERS: Final = 40
 
+_MOST_STRANGE: Final = 100
+"""No client sends so many; comparing the names of thousands would keep others waiting."""
+
 
 def check_misspelt_fields(said: Mapping[str, Any], *, is_chat: bool) -> None:
     """Raise RequestError for an unknown field whose name is close to one that is heeded."""
     heeded = {*(OF_CHAT if is_chat else OF_COMPLETIONS), "messages" if is_chat else "prompt"}
     known = {*OF_CHAT, *OF_COMPLETIONS, *OF_ALL, *OF_OTHERS, *UNSUPPORTED, "messages", "prompt"}
-    for name in said.keys() - known:
+    strange = said.keys() - known
+    if len(strange) > _MOST_STRANGE:
+        return
+    for name in strange:
         if near := _nearest(name, heeded | OF_ALL):
             raise refused(
                 f"{name}: there is no such field; did you mean {near}?", name, "unknown_parameter"

@@ -156,6 +156,12 @@ def test_what_is_misspelt_depends_on_what_is_asked_for():
     assert completion(max_completion_tokens=4).request.body["prompt"] == "Once"
 
 
+def test_a_request_of_thousands_of_unknown_fields_is_not_compared_name_by_name():
+    few, many = ({"max_token": 1, **{f"x{each}": 0 for each in range(n)}} for n in (50, 5000))
+    assert refusal(completion, **few) == "max_token"
+    assert completion(**many).request.body["prompt"] == "Once"
+
+
 OF_CLIENTS = (
     "chat_id", "session_id", "id", "message_id", "prompt_id", "tool_ids", "filter_ids", "features",
     "files", "variables", "params", "model_item", "tool_servers", "background_tasks", "options",

@@ -97,7 +97,7 @@ def test_answers_stand_below_an_explanation_and_can_not_steer_the_terminal():
     lines = answered(_scene("verdict/x", {"verdict": shown}), 100, "verdict/x")
     text = "\n".join(_text(lines))
     assert "The smallest item?[2J." in text
-    assert "(no answer)" in text
+    assert "(ends at once)" in text
     assert max(map(len, _text(lines))) <= 100
     assert answered(_scene("verdict/x", VERDICT), 100, "verdict/x") == ()  # an older daemon's
 

@@ -66,5 +66,6 @@ def _conversation(daemon: Daemon, tuned: Path) -> None:
         terminal.press(b"/set max_tokens 300\r")
         terminal.until(lambda shown: shown.count(">>>") == 3)
         terminal.press(b"and the bread\r")
-        terminal.press(b"\x04")
+        terminal.until(lambda shown: "300 tokens" in shown and shown.count(">>>") == 4)
+        terminal.press(b"\x04")  # typed during an answer, the system drops it as lines are edited
         assert terminal.ended() == 0

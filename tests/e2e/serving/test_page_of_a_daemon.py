@@ -32,22 +32,29 @@ async def test_a_real_model_is_talked_to_in_a_browser_and_stopped(tmp_path: Path
 async def _talk(tab: Tab, serving: ServedCommand) -> None:
     context = f"'{CONTEXT:,} tokens'"
     await tab.until(f"document.querySelector('.card')?.innerText.includes({context})")
+    await _set(tab, CONTEXT - 100)  # drawn, it might end before it is stopped
     await _say(tab, "the bread")
     await tab.until(f"{BUSY} === 'true' && document.querySelector('.said').innerText", LOADS_S)
     await tab.press("Escape")
     await tab.until(f"{BUSY} === 'false'")
     request = await serving.next_request()
     assert (request["model"], request["status"]) == ("chatty", 499)
-    await tab.value(
-        "localStorage.setItem('jupiter-settings', JSON.stringify("
-        "{system: '', temperature: 0, maxTokens: 5, way: 'auto'})); location.reload()"
-    )
-    await tab.until("document.querySelector('.card') && !document.querySelector('.answer')")
+    await _set(tab, 5)
     await _say(tab, "the bread")
     await tab.until(f"{BUSY} === 'false'", LOADS_S)
     assert "5 tokens" in await tab.text(".figures")
     assert (await serving.next_request())["status"] == 200
     assert tab.complaints() == []
+
+
+async def _set(tab: Tab, max_tokens: int) -> None:
+    """Keep settings as the page does, and load it again."""
+    await tab.value(
+        "localStorage.setItem('jupiter-settings', JSON.stringify("
+        f"{{system: '', temperature: 0, maxTokens: {max_tokens}, way: 'auto'}}))"
+    )
+    await tab.open(await tab.value("location.href"))
+    await tab.until("document.querySelector('.card') && !document.querySelector('.answer')")
 
 
 async def _say(tab: Tab, text: str) -> None:

@@ -5,7 +5,6 @@ import pytest
 from jupiterd.errors import ConflictError, NotFoundError
 from tests.support.ctl.documents import ALPHA, STATUS, TRAINED, train
 from tests.support.ctl.model_folder import write_folder
-from tests.unit.ctl.sources.test_adapter_source import adapter_in, base_in
 from tests.unit.ctl.test_dry_run import NODES
 
 pytestmark = pytest.mark.usefixtures("warm_looks")
@@ -168,36 +167,6 @@ def test_what_the_loss_counts_is_said_of_the_text(daemon, ctl, tmp_path):
 
 def begin(ctl, *options):
     return ctl("train", "start", "--data", "letters", "--model", "1m", *options)
-
-
-@pytest.mark.parametrize(
-    ("options", "asked"),
-    [
-        (("--lora",), "rank=16"),
-        (("--lora", "--seed", "7"), "rank=16"),
-        (("--lora", ""), "rank=16"),
-        (("--lora", "rank=8,layers=2"), "rank=8,layers=2"),
-        (("--lora", "--quantize", "4bit"), "rank=16,quantize=4bit"),
-        (("--lora", "rank=8", "--quantize", "none"), "rank=8,quantize=none"),
-    ],
-)
-def test_an_adapter_is_asked_for_with_or_without_words(daemon, ctl, options, asked):
-    assert begin(ctl, *options).exit_code == 0
-    assert daemon.executed[0][1]["settings"]["lora"] == asked
-
-
-@pytest.mark.parametrize("options", [(), ("--dry-run",)])
-def test_an_adapter_of_others_is_begun_with_in_its_own_words(daemon, ctl, tmp_path, options):
-    base, adapter = base_in(tmp_path / "base"), adapter_in(tmp_path / "theirs")
-    start = "train", "start", "--data", "letters", "--model", str(base), "--adapter", str(adapter)
-    assert ctl(*start, *options).exit_code == 0
-    asked = daemon.executed[0][1]
-    asked = asked.get("arguments", asked)  # what a dry run is asked is told within
-    assert asked["adapter_folder"] == str(adapter)
-    assert asked["settings"]["lora"] == "rank=2,alpha=4"
-    ran = ctl(*start, *options, "--lora", "rank=4")
-    assert ran.exit_code == 2
-    assert "this one is there" in ran.err
 
 
 def test_the_curves_are_seen_where_people_want_them(daemon, ctl, tmp_path, state_dir):
@@ -529,15 +498,3 @@ def test_that_nothing_can_be_held_out_is_said_as_it_starts(daemon, ctl, tmp_path
     warning = "Nothing of 50 texts can be held out: all of them are nearly copies of each other"
     assert warning in ctl(*start, str(copies)).out
     assert "held out" not in ctl(*start, str(texts)).out
-
-
-def test_only_a_frozen_model_is_quantized(ctl):
-    ran = begin(ctl, "--quantize", "4bit")
-    assert ran.exit_code == 2
-    assert "only a model that stays as it is can be quantized" in ran.err
-    assert "--lora --quantize 4bit" in ran.err
-
-
-def test_an_option_that_changes_nothing_needs_no_adapter(daemon, ctl):
-    assert begin(ctl, "--quantize", "none").exit_code == 0
-    assert "lora" not in daemon.executed[0][1]["settings"]

@@ -10,18 +10,22 @@ from jupiterd.cluster.facts.facts import CheckpointCommitted, CycleStarted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.domain.domain import parse_domain
+from jupiterd.cycle.runs.run_settings import RunSettings
+from jupiterd.cycle.training.plan import parse_model
 from jupiterd.daemon.commands.start_cycle import planned_cycle
 from jupiterd.daemon.planning import adapter_support
-from jupiterd.daemon.planning.training_spec import training_of
+from jupiterd.daemon.planning.training_spec import _first_weights, training_of
 from jupiterd.errors import UsageError
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.protocol.commands.cycle_commands import StartCycle
+from tests.support.cluster.building import started
 from tests.support.daemon.term_parts import FakeMachines
 from tests.unit.daemon.commands.test_start_cycle import (
     BASE,
     CONFIG,
     DOMAIN,
     asking,
+    begun_with,
     estimating,
     knowing,
     requested_machines,
@@ -52,6 +56,7 @@ def test_an_adapter_stands_in_the_record_and_its_size_in_the_plan(
 ) -> None:
     started, forecast = planned(monkeypatch, init=MODEL, **LORA)
     assert (started.settings["lora"], started.settings["start_from"]) == ("rank=4", "a" * 64)
+    assert parse_model(started.model_yaml).recipe.options.adapter is None, "students have none"
     adapter = forecast["expected"]["adapter"]
     assert adapter["options"] == "rank=4,alpha=8"
     assert 0 < adapter["parameters"] < forecast["expected"]["parameters"]
@@ -130,3 +135,23 @@ def test_members_that_cannot_train_adapters_are_named() -> None:
         adapter_support.check_all_train_adapters(machines)
     assert "jupiterctl node remove cellar" in (caught.value.hint or "")
     adapter_support.check_all_train_adapters(FakeMachines({A: ABLE}, {}, answering=(A,)))
+
+
+def test_islands_of_a_later_round_begin_with_the_adapter_before_beside_the_same_base() -> None:
+    begun = replace(started(), settings={"start_from": "a" * 64, "lora": "rank=4"})
+    first, later = _first_weights(begun, "a" * 64), _first_weights(begun, "c" * 64)
+    assert first == {"start_from": "a" * 64}
+    assert later == {"start_from": "a" * 64, "adapter_from": "c" * 64}
+    settings = RunSettings.parse({"lora": "rank=4", "recipe": "tuning", **later})
+    assert settings.adapter is not None
+    assert settings.adapter.base == "a" * 64
+    assert _first_weights(replace(begun, settings={}), "c" * 64) == {"start_from": "c" * 64}
+
+
+def test_a_cycle_is_refused_where_the_only_member_is_too_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(DOMAIN, "training", {"lora": "rank=4"})
+    with pytest.raises(UsageError, match="can't train adapters") as refused:
+        begun_with(monkeypatch, MAC, **BASE)
+    assert "upgrade it" in refused.value.hint

@@ -16,7 +16,6 @@ from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.cycle.rounds.round_cost import CycleCost, RoundCost
-from jupiterd.cycle.runs.run_settings import RunSettings
 from jupiterd.cycle.templates.texts import USUAL
 from jupiterd.cycle.training.plan import derive, parse_model
 from jupiterd.daemon.catalog.generator_state import domain_of
@@ -30,7 +29,7 @@ from jupiterd.daemon.planning import requested_machines
 from jupiterd.daemon.planning import training_estimate as estimating
 from jupiterd.daemon.planning.gang_plan import nccl_failure
 from jupiterd.daemon.planning.trained_round import TrainedRound
-from jupiterd.daemon.planning.training_spec import _first_weights, training_of
+from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.errors import NotFoundError, TooLargeForDeviceError, UsageError
 from jupiterd.ids import CycleId, NodeId
 from jupiterd.locations import config_folder
@@ -246,60 +245,6 @@ def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.Mon
     trained = TrainedRound(started.cycle, 1, shape, derive(shape, 1))
     orders = RankOrders(leading.term, leading.machines, leading.reach, leading.calls, trained)
     assert orders.asked("start_from") == "a" * 64, "the gang's ranks load it"
-
-
-ABLE_MAC = replace(MAC, trains_adapters=True)
-
-
-def test_every_round_trains_the_adapter_beside_the_model_that_was_brought(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(DOMAIN, "training", {"lora": "rank=4,targets=attention"})
-    started = begun_with(monkeypatch, ABLE_MAC, **BASE)
-    assert started.settings["lora"] == "rank=4,targets=attention"
-    domain = parse_domain(started.domain_yaml, "python.yaml")
-    assert domain.training.lora == started.settings["lora"]
-    assert parse_model(started.model_yaml).recipe.options.adapter is None
-    state = CycleState()
-    state.apply(started, (1, A, "u", 1))
-    ledger = knowing(state, started.cycle).term.state
-    state.apply(replace(packed(1), cycle=started.cycle), (1, A, "u", 2))
-    trained = training_of(ledger, started.cycle, 1)
-    adapter = trained.plan.options.adapter
-    assert adapter is not None
-    assert (adapter.rank, adapter.alpha, adapter.base) == (4, 8.0, "a" * 64)
-    assert trained.plan.learning_rate > 1e-4, "ten times that of all weights"
-
-
-def test_islands_of_a_later_round_begin_with_the_adapter_before_beside_the_same_base() -> None:
-    begun = replace(started(), settings={"start_from": "a" * 64, "lora": "rank=4"})
-    first, later = _first_weights(begun, "a" * 64), _first_weights(begun, "c" * 64)
-    assert first == {"start_from": "a" * 64}
-    assert later == {"start_from": "a" * 64, "adapter_from": "c" * 64}
-    settings = RunSettings.parse({"lora": "rank=4", "recipe": "tuning", **later})
-    assert settings.adapter is not None
-    assert settings.adapter.base == "a" * 64
-    assert _first_weights(replace(begun, settings={}), "c" * 64) == {"start_from": "c" * 64}
-
-
-def test_an_adapter_that_cannot_be_is_refused_before_anything_starts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    config = json.dumps({**CONFIG, "num_key_value_heads": 1, "head_dim": 64})
-    monkeypatch.setitem(DOMAIN, "training", {"lora": "targets=q_projj"})
-    with pytest.raises(UsageError, match="has no q_projj") as refused:
-        begun_with(monkeypatch, ABLE_MAC, **BASE | {"config": config})
-    assert "q_proj" in refused.value.hint
-    monkeypatch.setitem(DOMAIN, "training", {"lora": "rank=4"})
-    with pytest.raises(UsageError, match="this cycle draws its own") as refused:
-        asked(monkeypatch)
-    assert "--init FOLDER" in refused.value.hint
-    with pytest.raises(UsageError, match="can't train adapters") as refused:
-        begun_with(monkeypatch, MAC, **BASE)
-    assert "upgrade it" in refused.value.hint
-    monkeypatch.setitem(DOMAIN, "training", {"lora": "rank=4", "optimizer": "muon"})
-    with pytest.raises(UsageError, match="AdamW's"):
-        begun_with(monkeypatch, ABLE_MAC, **BASE)
 
 
 def test_what_people_say_of_a_step_s_sequences_counts_more_than_the_text(

@@ -64,6 +64,36 @@ async def test_the_openai_package_chats_with_it_and_goes_on_with_texts(
         assert drawn[0].choices[0].text == drawn[1].choices[0].text
 
 
+async def test_what_open_webui_sends_is_answered(model: Path, alone: Cluster) -> None:
+    """Its calls for one message, as 0.12.4 makes them: tools of its own, then a title."""
+    tools = [
+        {"type": "function", "function": {
+            "name": f"tool_{number}", "description": "Get the time.",
+            "parameters": {"properties": {}, "type": "object"},
+        }}
+        for number in range(36)
+    ]  # fmt: skip
+    chat = {"model": model.name, "messages": PARIS}
+    async with (
+        served_command(alone[0].state_dir, str(model)) as serving,
+        httpx.AsyncClient(
+            base_url=serving.url, timeout=300, headers={"Authorization": "Bearer none"}
+        ) as client,
+    ):
+        listed = (await client.get("models")).json()["data"]
+        assert [each["id"] for each in listed] == [model.name]
+        streamed = await client.post(
+            "chat/completions", json={"stream": True, **chat, "tools": tools}
+        )
+        assert streamed.status_code == 200
+        assert streamed.text.rstrip().endswith("data: [DONE]")
+        assert (await serving.next_request())["left_out"] == "tools"
+        title = await client.post(
+            "chat/completions", json={**chat, "stream": False, "max_tokens": 1000}
+        )
+        assert "Paris" in title.json()["choices"][0]["message"]["content"]
+
+
 async def test_what_it_can_not_do_is_refused_and_who_goes_away_stops_it(
     model: Path, alone: Cluster
 ) -> None:

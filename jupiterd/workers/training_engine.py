@@ -6,7 +6,7 @@ other. The optimizers' shared constants and rules stand here, too.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
@@ -21,9 +21,13 @@ from jupiterd.cycle.training.engine_options import (
     EngineOptions,
     ResolvedOptions,
 )
+from jupiterd.cycle.training.partition.partition import Partition
 
 Tensors = Mapping[str, NDArray[np.float32]]
 """Parameter name -> float32 values."""
+
+NamedTensor = tuple[str, NDArray[np.float32]]
+"""A name and float32 values."""
 
 Gradients = Mapping[str, Any]
 """Parameter name -> a gradient in the engine's own type; it never leaves the process."""
@@ -198,6 +202,32 @@ class TrainingEngine(Protocol):
         """Return the model's configuration."""
         ...
 
+    @property
+    def partition(self) -> Partition | None:
+        """Return what of the model each rank holds; None: all of it.
+
+        Where it isn't None, whatever goes through all weights or moments is done by all ranks
+        together: `weights`, `moments`, `each_weight`, `each_moment`, `begin`, `step`, `nats`. All
+        make as many passes in a step and in `nats`.
+        """
+        ...
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Return name -> shape of the trained weights, whole, in their order."""
+        ...
+
+    def each_weight(self) -> Iterator[NamedTensor]:
+        """Yield the trained weights, whole, one by one, in the order of `shapes`.
+
+        So nobody needs memory for all of them. An array counts until the next one is asked for.
+        """
+        ...
+
+    def each_moment(self) -> Iterator[NamedTensor]:
+        """Yield the optimizer's state as `moments` has it, whole, in the same way."""
+        ...
+
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model that an adapter is trained beside; weights: as without an adapter.
 
@@ -210,7 +240,10 @@ class TrainingEngine(Protocol):
         ...
 
     def load_weights(self, weights: Tensors) -> None:
-        """Replace the weights by others of the same names and shapes."""
+        """Replace the weights by others of the same names and shapes.
+
+        Each is asked for once, so they may be read from a file one by one.
+        """
         ...
 
     def exact_weights(self) -> Tensors:
@@ -226,7 +259,7 @@ class TrainingEngine(Protocol):
         ...
 
     def load_moments(self, moments: Tensors, step: int) -> None:
-        """Replace the optimizer's state by that after `step` steps."""
+        """Replace the optimizer's state by that after `step` steps; asks for each once."""
         ...
 
     @property

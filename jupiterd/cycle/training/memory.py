@@ -294,9 +294,9 @@ def plan_that_fits(
         UsageError: something was asked for that the device can't do.
     """
     for options in _optimizers(plan.options, device):
-        candidates = _candidate_fits(shape, plan.model_copy(update={"options": options}), device)
+        candidates = candidate_fits(shape, plan.model_copy(update={"options": options}), device)
         if fitting := [fit for fit in candidates if fit.need.fits(device)]:
-            best = min(fitting, key=lambda fit: _cost(shape, fit))
+            best = min(fitting, key=lambda fit: cost_of(shape, fit))
             return replace(best, changes=_changes(plan, best))
     raise size_refusal(_refused(shape, plan, device, smaller), device)
 
@@ -346,7 +346,7 @@ def _optimizers(options: EngineOptions, device: DeviceAbilities) -> list[EngineO
     return list(dict.fromkeys(ladder))
 
 
-def _candidate_fits(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> list[Fit]:
+def candidate_fits(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> list[Fit]:
     """Return the plan with each micro batch and checkpointing that may be chosen."""
     wanted = plan.options.gradient_checkpointing
     switches = [False, True] if wanted == "auto" else [wanted == "on"]
@@ -364,7 +364,7 @@ def _candidate_fits(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities)
     return found
 
 
-def _cost(shape: ModelShape, fit: Fit) -> float:
+def cost_of(shape: ModelShape, fit: Fit) -> float:
     """Return about how long a token takes, compared with the best that could be."""
     tokens = fit.plan.micro_batch_sequences * shape.seq_len
     return (RECOMPUTE_COST if fit.gradient_checkpointing else 1.0) * (1 + FEEDING_TOKENS / tokens)
@@ -421,7 +421,7 @@ def _least(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> Memor
     options = _optimizers(plan.options, device)[-1]
     one = plan.model_copy(update={"micro_batch_sequences": 1, "options": options})
     return min(
-        (fit.need for fit in _candidate_fits(shape, one, device)), key=lambda need: need.total
+        (fit.need for fit in candidate_fits(shape, one, device)), key=lambda need: need.total
     )
 
 

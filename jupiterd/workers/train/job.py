@@ -3,13 +3,14 @@
 Owns what must fit together: model, plan, data and tokenizer. Doesn't know engines or training.
 
 inputs: shards, tokenizer
-params: shape, plan, round
+params: shape, plan, round, partition (see `cycle.training.partition`; none: each rank holds all)
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from jupiterd.cycle.training.document_masking import check_documents_apart
+from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError, UsageError
 from jupiterd.workers.link import Task
@@ -27,6 +28,8 @@ class TrainingJob:
     round: int
     shards: ShardSet
     end_token: int
+    partition: Partition | None = None
+    """What of the model each rank holds; None: all of it."""
 
 
 def read_job(task: Task, world_size: int) -> TrainingJob:
@@ -50,7 +53,9 @@ def read_job(task: Task, world_size: int) -> TrainingJob:
     if shards.index.tokenizer_hash != tokenizer_hash(task.inputs["tokenizer"]):
         raise UsageError("the shards were made with another tokenizer", "prepare the data again")
     end = end_token(task.inputs["tokenizer"])
-    return TrainingJob(shape, plan, int(task.params["round"]), shards, end)
+    cut = task.params.get("partition")
+    partition = None if cut is None else Partition.of(cut)
+    return TrainingJob(shape, plan, int(task.params["round"]), shards, end, partition)
 
 
 def check_batch(batch_sequences: int, world_size: int) -> None:

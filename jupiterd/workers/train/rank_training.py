@@ -66,7 +66,7 @@ from jupiterd.workers.train.report.run_report import (
     readings,
 )
 from jupiterd.workers.train.weight_sync import WeightSync
-from jupiterd.workers.training_engine import Tensors, TrainingEngine, digest
+from jupiterd.workers.training_engine import TrainingEngine, digest
 
 FROM_FILES: Final = frozenset({"checkpoint", "weights", "adapter"})
 """Inputs with weights that all ranks read alike."""
@@ -310,7 +310,6 @@ class RankTraining:
 
     def _agreement(self) -> Agreement:
         """Return what must be the same on all ranks."""
-        weights = self._engine.weights()
         return {
             "versions": {"jupiter": first_of_series(__version__), **self._engine.versions},
             "model": self._job.shape.model_dump(mode="json", exclude={"recipe"}),
@@ -320,15 +319,15 @@ class RankTraining:
             "held_out": len(self._task.inputs_named("holdout")),
             "step": self._start.step,
             "outer": self._start.place or {},
-            "parameters": sum(math.prod(values.shape) for values in weights.values()),
+            "parameters": sum(map(math.prod, self._engine.shapes.values())),
             # Numbers that are drawn may differ in a last bit between platforms: rank 0's count.
-            "weights": self._weights_begun_with(weights),
+            "weights": self._weights_begun_with(),
         }
 
-    def _weights_begun_with(self, weights: Tensors) -> str:
+    def _weights_begun_with(self) -> str:
         if self._late_ranks:  # whose weights aren't there: they are compared once they are
             return str(self._task.params["from_checkpoint"])
-        return digest(weights).hex() if self._are_loaded else "drawn"
+        return digest(self._engine.weights()).hex() if self._are_loaded else "drawn"
 
     def _tally(self) -> TokenTally:
         per_step = self._plan.batch_sequences * self._job.shards.seq_len
@@ -390,7 +389,7 @@ class RankTraining:
         counts: dict[str, float] = {
             "steps": self._trained_steps,
             "tokens": self._checkpoints.tally.at(step) - self._start.tokens,
-            "parameters": sum(math.prod(w.shape) for w in self._engine.weights().values()),
+            "parameters": sum(map(math.prod, self._engine.shapes.values())),
         }
         summary: dict[str, Any] = {
             "engine": self._engine.name,

@@ -189,7 +189,7 @@ def load_adapter(folder: Path, engine: TrainingEngine) -> None:
     """
     found = AdapterTensors(folder)
     shapes = {name: values.shape for name, values in found.tensors.items()}
-    wanted = {name: values.shape for name, values in engine.weights().items()}
+    wanted = dict(engine.shapes)
     if odd := {*shapes.items()} ^ {*wanted.items()}:
         name = min(name for name, _ in odd)
         held, asked = (_shown(each.get(name)) for each in (shapes, wanted))
@@ -214,8 +214,7 @@ def load_weights(folder: Path, engine: TrainingEngine) -> None:
     """
     form = format_of(engine)
     form.check(folder)
-    shapes = {name: list(values.shape) for name, values in engine.weights().items()}
-    engine.load_weights(form.read_folder(folder, shapes))
+    engine.load_weights(form.read_folder(folder, engine.shapes))
 
 
 def load_state(folder: Path) -> TrainingState:
@@ -237,10 +236,10 @@ def load_moments(folder: Path, engine: TrainingEngine, step: int) -> None:
         CorruptArtifactError: moments are missing or have other shapes than the weights.
     """
     found = load_tensors(folder / STATE_DIR / OPTIMIZER_FILE)
-    for name, weights in engine.weights().items():
-        kinds = moments_of(name, weights.ndim, engine.options)
+    for name, shape in engine.shapes.items():
+        kinds = moments_of(name, len(shape), engine.options)
         moments = [found.get(f"{kind}.{name}") for kind in kinds]
-        if any(values is None or values.shape != weights.shape for values in moments):
+        if any(values is None or values.shape != shape for values in moments):
             raise CorruptArtifactError(f"checkpoint {folder.name} has no moments for {name}")
     engine.load_moments(found, step)
 

@@ -11,7 +11,7 @@ gradients, which the ring averages, are multiplied by their number beforehand.
 import math
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
 from typing import Any
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from jupiterd.cycle.training.engine_options import DeviceAbilities, ResolvedOptions
 from jupiterd.cycle.training.memory import memory_need, options_on
+from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.train.first_weights import first_weights
@@ -33,6 +34,7 @@ from jupiterd.workers.train.model_config import model_config
 from jupiterd.workers.training_engine import (
     Gradients,
     MicroBatch,
+    NamedTensor,
     Rows,
     Tensors,
     Updating,
@@ -59,6 +61,8 @@ class MlxTrainingEngine:
         self.config = model_config(shape, end_token)
         self.adapter = plan.options.adapter
         self._model = MlxModel(self.config, self.options, self.adapter)
+        self.partition: Partition | None = None
+        self.shapes = self._model.shapes
         self._optimizer = MlxOptimizer(plan, is_alone=ring.world_size == 1)
         self._loss_and_gradients = mx.value_and_grad(self._loss)
         self.device = device()
@@ -83,6 +87,14 @@ class MlxTrainingEngine:
     def weights(self) -> Tensors:
         """Return a copy of the weights; tied ones appear once."""
         return _arrays(self._parameters)
+
+    def each_weight(self) -> Iterator[NamedTensor]:
+        """Yield the weights one by one."""
+        yield from self.weights().items()
+
+    def each_moment(self) -> Iterator[NamedTensor]:
+        """Yield the optimizer's state one by one."""
+        yield from self.moments().items()
 
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model that an adapter is trained beside."""

@@ -9,7 +9,7 @@ gradients, which DistributedDataParallel averages, are multiplied by their numbe
 
 import math
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import cast
 
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from jupiterd.cycle.training.adapters.quantized_base import check_quantized
 from jupiterd.cycle.training.memory import logit_chunk_on, optimizer_bytes, options_on
+from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.torch.compute_clock import ComputeClock
@@ -49,6 +50,7 @@ from jupiterd.workers.training_engine import (
     LOSS_SCALE,
     Gradients,
     MicroBatch,
+    NamedTensor,
     Rows,
     Tensors,
     Updating,
@@ -57,6 +59,8 @@ from jupiterd.workers.training_engine import (
 
 class TorchEngine:
     """One rank on torch."""
+
+    partition: Partition | None = None
 
     def __init__(
         self, shape: ModelShape, plan: TrainPlan, end_token: int, group: ProcessGroup, device: str
@@ -116,6 +120,19 @@ class TorchEngine:
     def weights(self) -> Tensors:
         """Return the weights; tied ones appear once."""
         return _arrays(self._parameters)
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Return name -> shape of the trained weights."""
+        return _shapes(self._parameters)
+
+    def each_weight(self) -> Iterator[NamedTensor]:
+        """Yield the weights one by one."""
+        yield from self.weights().items()
+
+    def each_moment(self) -> Iterator[NamedTensor]:
+        """Yield the optimizer's state one by one."""
+        yield from self.moments().items()
 
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model that an adapter is trained beside."""

@@ -1,0 +1,1 @@
+"""Cutting a model's weights, gradients and optimizer state over the ranks of a gang."""

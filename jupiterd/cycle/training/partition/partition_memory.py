@@ -1,0 +1,176 @@
+"""How much memory a rank needs where a model is cut over ranks, and the cut that fits all of them.
+
+Owns that arithmetic. Pure. Doesn't know devices: their memory is told, and `memory` counts what a
+rank needs that holds everything.
+
+What is cut is shared out in proportion to the memory that each rank has to spare beside what it
+holds anyway: activations, the process, buffers, and what the stage leaves whole.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from jupiterd.cycle.training.architectures import parameter_count
+from jupiterd.cycle.training.engine_options import DeviceAbilities
+from jupiterd.cycle.training.memory import Fit, MemoryNeed, candidate_fits, cost_of
+from jupiterd.cycle.training.partition.partition import GRADIENTS, WEIGHTS, Partition
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.cycle.training.rank_memory import RESERVED_SHARE
+from jupiterd.errors import TooLargeForDeviceError
+
+FP32_BYTES: Final = 4
+
+WHOLE: Final = 1000
+"""Parts are counted in thousandths of the model."""
+
+
+@dataclass(frozen=True)
+class PartitionFit:
+    """A plan and a cut that fit every rank."""
+
+    fit: Fit
+    """The plan, as it is computed; its need is that of the rank with the least to spare."""
+    partition: Partition
+    needs: tuple[MemoryNeed, ...]
+    """Of each rank."""
+
+
+def need_of_part(
+    whole: MemoryNeed, shape: ModelShape, stage: int, share: float, ranks: int
+) -> MemoryNeed:
+    """Return what a rank needs that holds a share of what a stage cuts.
+
+    whole: what it would need if it held everything; share: from 0 to 1
+    """
+    layer, outside = unit_sizes(shape)
+    parameters = parameter_count(shape)
+    largest = max(layer, outside) * FP32_BYTES
+    received = round(largest * share * (ranks - 1))
+    need = replace(
+        whole,
+        optimizer=round(whole.optimizer * share) + received,
+        copies=min(whole.copies, 2 * largest),
+        snapshots=0,
+    )
+    if stage >= GRADIENTS:
+        gathered = (layer + outside) * FP32_BYTES
+        need = replace(need, gradients=round(whole.gradients * share) + gathered)
+    if stage >= WEIGHTS:
+        of_one = whole.weights / parameters
+        held = round(FP32_BYTES * parameters * share)
+        need = replace(need, weights=held + round(of_one * (layer + outside)))
+    return need
+
+
+def unit_sizes(shape: ModelShape) -> tuple[int, int]:
+    """Return how many numbers a layer has, and what is outside of layers."""
+    one, two = (parameter_count(shape.model_copy(update={"layers": n})) for n in (1, 2))
+    layer = two - one
+    return layer, parameter_count(shape) - shape.layers * layer
+
+
+def spare_share(
+    whole: MemoryNeed, shape: ModelShape, stage: int, ranks: int, device: DeviceAbilities
+) -> float:
+    """Return the largest share that a device has room for; below 0: not even for none of it.
+
+    What a rank needs grows evenly with its share, so two points say all.
+    """
+    none, everything = (need_of_part(whole, shape, stage, at, ranks) for at in (0.0, 1.0))
+    rooms = _rooms(device)
+    if not rooms:
+        return 1.0
+    return min(
+        (room - getattr(none, part)) / (getattr(everything, part) - getattr(none, part))
+        for part, room in rooms
+    )
+
+
+def _rooms(device: DeviceAbilities) -> list[tuple[str, float]]:
+    """Return what of a need has how much room; nothing where nobody knows the device's memory."""
+    usable = 1 - RESERVED_SHARE
+    limit = "on_device" if device.ram_bytes else "total"
+    found = [(limit, usable * device.memory_bytes)] if device.memory_bytes else []
+    return found + ([("total", usable * device.ram_bytes)] if device.ram_bytes else [])
+
+
+def partition_that_fits(
+    shape: ModelShape, plan: TrainPlan, devices: Sequence[DeviceAbilities], stages: Sequence[int]
+) -> PartitionFit:
+    """Return the lowest of these stages that fits, with the quickest plan.
+
+    devices: of each rank, in their order
+
+    Raises:
+        TooLargeForDeviceError: none fits; the message says how much there is too little of.
+        UsageError: something was asked for that a device can't do.
+    """
+    choices = [_wholes(shape, plan, device) for device in devices]
+    for stage in stages:
+        found = [_cut(shape, stage, devices, fits) for fits in zip(*choices, strict=True)]
+        if fitting := [each for each in found if each is not None]:
+            return min(fitting, key=lambda each: cost_of(shape, each.fit))
+    raise _refusal(shape, max(stages), devices, [fits[-1].need for fits in choices])
+
+
+def _wholes(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> list[Fit]:
+    """Return what a device would need for everything, with each micro batch and checkpointing.
+
+    Optimizer states alone that can be cut anywhere are cut: AdamW's of weights in fp32.
+    """
+    wanted = plan.model_copy(update={"options": plan.options.model_copy(update=_CUT_OPTIONS)})
+    return candidate_fits(shape, wanted, device)
+
+
+def _cut(
+    shape: ModelShape, stage: int, devices: Sequence[DeviceAbilities], fits: Sequence[Fit]
+) -> PartitionFit | None:
+    """Return the cut of a stage with one plan, in proportion to what there is to spare."""
+    ranks = len(devices)
+    spare = [
+        spare_share(fit.need, shape, stage, ranks, device)
+        for fit, device in zip(fits, devices, strict=True)
+    ]
+    if min(spare) < 0 or sum(spare) < 1:
+        return None
+    partition = Partition(stage, tuple(round(WHOLE * share / sum(spare)) for share in spare))
+    needs = tuple(
+        need_of_part(fit.need, shape, stage, partition.share(rank), ranks)
+        for rank, fit in enumerate(fits)
+    )
+    return PartitionFit(replace(fits[0], need=max(needs, key=_total)), partition, needs)
+
+
+def _refusal(
+    shape: ModelShape, stage: int, devices: Sequence[DeviceAbilities], wholes: Sequence[MemoryNeed]
+) -> TooLargeForDeviceError:
+    """Return the refusal: what all devices together have room for, and what would be needed."""
+    ranks = len(devices)
+    shares = [
+        spare_share(whole, shape, stage, ranks, device)
+        for whole, device in zip(wholes, devices, strict=True)
+    ]
+    room = sum(device.memory_bytes for device in devices) / 1e9
+    if min(shares) < 0:
+        rank = shares.index(min(shares))
+        least = need_of_part(wholes[rank], shape, stage, 0.0, ranks).total / 1e9
+        has = devices[rank].memory_bytes / 1e9
+        message = (
+            f"{shape.size} needs {least:.1f} GB on each machine even where it is cut over all of "
+            f"them, and one has {has:.1f} GB, of which {RESERVED_SHARE * has:.1f} GB are kept in "
+            "reserve"
+        )
+        return TooLargeForDeviceError(message, "leave that machine out, or shorten --seq-len")
+    message = (
+        f"{shape.size} doesn't fit {ranks} machines with {room:.1f} GB together: there is room for "
+        f"{100 * sum(shares):.0f} % of it"
+    )
+    return TooLargeForDeviceError(message, "add a machine, or choose a smaller size")
+
+
+def _total(need: MemoryNeed) -> int:
+    return need.total
+
+
+_CUT_OPTIONS: Final = {"optimizer": "adamw", "weights": "fp32"}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cycle.training.partition.pass_count import pass_count, slices
 from jupiterd.cycle.training.partition.partition import Partition, sent_numbers
 from jupiterd.cycle.training.partition.partition_layout import OUTSIDE, units_of
+from jupiterd.cycle.training.partition.pass_count import pass_count, slices
 from jupiterd.errors import Bug
 
 SHAPES = {

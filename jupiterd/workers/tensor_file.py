@@ -70,15 +70,15 @@ def load_tensors(path: Path) -> Tensors:
 
 
 class StoredTensors(Mapping[str, NDArray[np.float32]]):
-    """The weights of a Hugging Face folder, each read when it is asked for: never all at a time.
+    """The weights in files, each read when it is asked for: never all at a time.
 
     Making it, and reading one, raise CorruptArtifactError where a file isn't there, or not whole.
     """
 
-    def __init__(self, folder: Path) -> None:
-        index = folder / WEIGHTS_INDEX
-        names = _files_of(index) if index.is_file() else [WEIGHTS_FILE]
-        self._places = dict(place for name in names for place in _places_in(folder / name))
+    def __init__(self, place: Path) -> None:
+        """Take a file, or a folder as Hugging Face has them."""
+        files = [place] if place.is_file() else _files_of(place)
+        self._places = dict(found for file in files for found in _places_in(file))
         """Name -> file, where its tensors begin, and what its header says of this one."""
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
@@ -110,11 +110,15 @@ def _places_in(file: Path) -> Iterator[tuple[str, tuple[Path, int, Mapping[str, 
         yield name, (file, start, said)
 
 
-def _files_of(index: Path) -> list[str]:
+def _files_of(folder: Path) -> list[Path]:
+    index = folder / WEIGHTS_INDEX
+    if not index.is_file():
+        return [folder / WEIGHTS_FILE]
     try:
         fields: dict[str, Any] = json.loads(index.read_text(encoding="utf-8"))
         # A file outside the folder is none of the model's.
-        return sorted({Path(str(name)).name for name in fields["weight_map"].values()})
+        names = {Path(str(name)).name for name in fields["weight_map"].values()}
+        return [folder / name for name in sorted(names)]
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise CorruptArtifactError(f"{index.parent.name}/{index.name} can't be read") from error
 

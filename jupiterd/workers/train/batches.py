@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from jupiterd.cycle.base.positions import Range, split
 from jupiterd.cycle.training.batch_shares import Shares, equal_shares
+from jupiterd.cycle.training.partition.pass_count import pass_count, slices
 from jupiterd.workers.tokens.document_masks import documents_of_inputs, own_documents
 from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.sequence_order import SequenceOrder
@@ -40,6 +41,8 @@ class RankBatches:
     """The step whose batch is the first of `positions`."""
     positions: Sequence[Range] | None = None
     """Ranges of the shuffled order to train on; None: all of it."""
+    together: Sequence[int] = ()
+    """Where a model is cut over the ranks: the micro batch of each; all make as many passes."""
 
     def through(self, positions: Sequence[Range], first_step: int, batch_sequences: int) -> Self:
         """Return the batches of a stretch of steps from that one on, at these positions alone."""
@@ -62,10 +65,11 @@ class RankBatches:
         numbers = self._numbers(cursor + first, shares[self.rank])
         tokens, documents = self.shards.sequences_at(numbers), self._documents(numbers)
         counted, in_step = self.shards.counted_at(numbers), self.counted_in(cursor, sum(shares))
-        for part in _parts(len(numbers), self.micro_batch_sequences):
-            bounds = None if documents is None else documents[part]
-            which = None if counted is None else counted[part]
-            yield MicroBatch(tokens[part, :-1], tokens[part, 1:], bounds, which, in_step)
+        mine = MicroBatch(tokens[:, :-1], tokens[:, 1:], documents, counted, in_step)
+        parts = _parts(len(numbers), self.micro_batch_sequences)
+        if self.together:
+            parts = slices(len(numbers), pass_count(shares, self.together))
+        yield from (cut(mine, part) for part in parts)
 
     def counted_in(self, first: int, count: int) -> int:
         """Return how many targets of so many of the positions count; 0: all of them.
@@ -91,6 +95,20 @@ class RankBatches:
             return None
         found = self.shards.documents_at(numbers)
         return own_documents(found) if self.shards.index.loss_mask else documents_of_inputs(found)
+
+
+def cut(batch: MicroBatch, part: slice) -> MicroBatch:
+    """Return some of a batch's sequences; where they are none, one that doesn't count at all."""
+    is_empty = part.start == part.stop
+    taken = slice(0, 1) if is_empty else part
+    counted = None if batch.counted is None else batch.counted[taken]
+    return MicroBatch(
+        batch.inputs[taken],
+        batch.targets[taken],
+        None if batch.documents is None else batch.documents[taken],
+        np.zeros_like(batch.targets[taken], dtype=np.bool_) if is_empty else counted,
+        batch.counted_in_step,
+    )
 
 
 def _parts(count: int, most: int) -> Iterator[slice]:

@@ -109,8 +109,11 @@ class RankTraining:
             if is_late
             else self._begin(task.inputs.get("checkpoint"))
         )
+        self._is_cut = engine.partition is not None
+        """No rank holds all of the model."""
         self._micro_batch = self._chosen_micro_batch(is_late=is_late)
         """Sequences that this rank holds at a time."""
+        self._together = self._micro_batches_of_all()
         self._late = CatchUpRank(engine, task, self._arrived, is_late=is_late)
         self._last: StepDone | None = None
         self._trained_steps = 0
@@ -128,6 +131,7 @@ class RankTraining:
             documents_apart=engine.options.documents_apart,
         )
         self._validation.loss_on = shards.index.loss_on
+        self._validation.together = self._together
         self._watch = self._new_watch(shards.sequences)
         self._watch.report_busy = self._report_busy
         self._checkpoints.watch = self._watch
@@ -153,6 +157,7 @@ class RankTraining:
             rank=self._engine.rank,
             world_size=self._engine.world_size,
             documents_apart=self._engine.options.documents_apart,
+            together=self._together,
         )
         loop = TrainingLoop(
             engine=self._engine,
@@ -235,11 +240,24 @@ class RankTraining:
             raise CorruptCheckpointError(error.message) from error
 
     def _chosen_micro_batch(self, *, is_late: bool) -> int:
-        """Return what fills the device; tried only where no other rank waits in its training."""
+        """Return what fills the device; tried only where no other rank waits in its training.
+
+        A model that is cut over ranks was planned with one, and nobody tries another alone.
+        """
+        if self._is_cut:
+            size = int(self._task.params["micro_batch_sequences"])
+            self._engine.take_micro_batch(size)
+            return size
         steps = self._plan.steps - self._start.step
         may_search = not is_late and (self._engine.world_size == 1 or not self._start.step)
         setup = ProbeSetup(self._job.shape, self._plan, steps, may_search)
         return MicroBatchProbe(self._task, self._engine, setup).chosen()
+
+    def _micro_batches_of_all(self) -> Sequence[int]:
+        """Return the micro batch of each rank, where all make as many passes."""
+        if not self._is_cut:
+            return ()
+        return [int(size) for (size,) in self._engine.gather([float(self._micro_batch)])]
 
     def _new_report(self) -> RunReport:
         params, shape = self._task.params, self._job.shape
@@ -320,11 +338,20 @@ class RankTraining:
             "step": self._start.step,
             "outer": self._start.place or {},
             "parameters": sum(map(math.prod, self._engine.shapes.values())),
+            **self._told_of_partition(),
             # Numbers that are drawn may differ in a last bit between platforms: rank 0's count.
             "weights": self._weights_begun_with(),
         }
 
+    def _told_of_partition(self) -> Agreement:
+        """Return which part each rank holds; nothing where all hold everything."""
+        partition = self._engine.partition
+        return {} if partition is None else {"partition": partition.to_plain()}
+
     def _weights_begun_with(self) -> str:
+        if self._is_cut:  # nobody holds what could be compared: each reads its part of one folder
+            read = [name for name in sorted(FROM_FILES) if name in self._task.inputs]
+            return "/".join(self._task.inputs[name].name for name in read) or "drawn"
         if self._late_ranks:  # whose weights aren't there: they are compared once they are
             return str(self._task.params["from_checkpoint"])
         return digest(self._engine.weights()).hex() if self._are_loaded else "drawn"
@@ -351,13 +378,22 @@ class RankTraining:
         )
         self._checkpoints.check()
         writes = self._rounds is None and self._writes(done)
+        if self._is_cut:  # all take part; the first one's clock counts
+            writes = bool(self._engine.gather([float(writes)])[0][0])
         if writes or not done.is_complete:
             self._report_busy(done.step)
         if writes:
             must_be_saved = done.is_last and self._engine.rank == 0
-            self._checkpoints.write(done.step, must_be_saved=must_be_saved)
+            self._write(done.step, must_be_saved=must_be_saved)
         if not done.is_last:
             self._snapshots.after(done.step)
+
+    def _write(self, step: int, *, must_be_saved: bool) -> None:
+        if not self._is_cut:
+            self._checkpoints.write(step, must_be_saved=must_be_saved)
+            return
+        writes = self._engine.rank == 0
+        self._checkpoints.write_together(step, writes=writes, must_be_saved=must_be_saved)
 
     def _report_busy(self, step: int) -> None:
         """Report that the next step begins later, so that the watchdog doesn't end this rank."""
@@ -375,7 +411,7 @@ class RankTraining:
         return self._engine.rank == 0 and (is_of_plan or self._checkpoints.is_due)
 
     def _save_now(self, step: int) -> CheckpointWritten | None:
-        if self._rounds is not None and not self._rounds.can_be_saved:
+        if self._is_cut or (self._rounds is not None and not self._rounds.can_be_saved):
             return None
         return self._checkpoints.save_now(step)
 

@@ -4,9 +4,12 @@ Owns when it is looked at, and what is told of the weights. Doesn't know who is 
 (`cycle/training/gradient_sync`), or how numbers travel.
 """
 
+import numpy as np
+from blake3 import blake3
+
 from jupiterd.cycle.training.gradient_sync import LENGTHS, Fingerprint, diverged
 from jupiterd.errors import OutOfSyncError
-from jupiterd.workers.training_engine import TrainingEngine, digest
+from jupiterd.workers.training_engine import TrainingEngine
 
 EVERY_STEPS = 50
 """Between two looks; and after the first step and the last. Hashing takes a second for 4 GB."""
@@ -53,9 +56,13 @@ class WeightSync:
 
 def fingerprint(engine: TrainingEngine) -> Fingerprint:
     """Return what the rank tells of its weights."""
-    weights = engine.weights()
-    squares = [0.0] * LENGTHS
-    for number, name in enumerate(sorted(weights)):
-        values = weights[name].ravel()
-        squares[number % LENGTHS] += float(values @ values)
-    return Fingerprint.of(engine.platform, digest(weights), [value**0.5 for value in squares])
+    squares, hasher = [0.0] * LENGTHS, blake3()
+    is_cut = engine.partition is not None
+    tensors = engine.each_weight() if is_cut else sorted(engine.weights().items())
+    for number, (name, values) in enumerate(tensors):
+        flat = values.ravel()
+        squares[number % LENGTHS] += float(flat @ flat)
+        hasher.update(name.encode())
+        hasher.update(np.ascontiguousarray(flat).tobytes())
+    lengths = [value**0.5 for value in squares]
+    return Fingerprint.of(engine.platform, hasher.digest(), lengths)

@@ -6,7 +6,7 @@ expert). What isn't a matter of names is left to `from_pretrained`.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -44,6 +44,19 @@ def as_files_have_them(config: PreTrainedConfig, weights: Tensors) -> Tensors:
         return weights
     given = {name: torch.from_numpy(np.asarray(values)) for name, values in weights.items()}
     return {name: t.numpy() for name, t in skeleton(config).in_files(given).items()}
+
+
+def names_in_files(config: PreTrainedConfig, names: Iterable[str]) -> Mapping[str, str]:
+    """Return our name -> the files' for each weight.
+
+    Raises:
+        UsageError: the files hold weights in other pieces.
+    """
+    if leaves_out_prefix(config):
+        prefix = skeleton(config).prefix
+        return {name: name.removeprefix(prefix) for name in names}
+    written = skeleton(config).names_in_files() if is_converted(config) else {}
+    return {name: written.get(name, name) for name in names}
 
 
 def read_folder(folder: Path, config: PreTrainedConfig, shapes: Shapes) -> Tensors:

@@ -10,7 +10,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from jupiterd.workers.disk_room import is_out_of_room
-from jupiterd.workers.tensor_file import save_tensors
+from jupiterd.workers.tensor_writer import save_each
 from jupiterd.workers.train.checkpoints.checkpoint import best_of
 from jupiterd.workers.training_engine import TrainingEngine
 
@@ -39,9 +39,13 @@ class BestWeights:
     def take(self, step: int, engine: TrainingEngine, best_step: int = 0) -> None:
         """Write down the weights as they are after a step, where the disk has room for them.
 
+        Where no rank holds all of them, every one goes through them.
+
         best_step: whose weights stay in any case
         """
-        if not (self._writes and self._is_written(step, engine)):
+        if engine.partition is None and not self._writes:
+            return
+        if not self._is_written(step, engine):
             return
         self._files[step] = self._folder / _name(step)
         for old in {*sorted(self._files)[:-NEWEST]} - {best_step}:
@@ -53,7 +57,7 @@ class BestWeights:
         file = self._folder / _name(step)
         self._folder.mkdir(exist_ok=True)
         try:
-            save_tensors(engine.weights(), file)
+            save_each(engine.each_weight(), engine.shapes, file if self._writes else None)
         except (OSError, SafetensorError) as error:
             if not is_out_of_room(error):
                 raise
@@ -61,7 +65,7 @@ class BestWeights:
             message = f"no room for the best weights, of step {step}"
             print(message, flush=True)  # noqa: T201 - our log
             return False
-        return True
+        return self._writes
 
     def _linked(self, file: Path, step: int) -> Path:
         """Return a link of our own, where one can be made: the checkpoint may be deleted."""

@@ -14,7 +14,8 @@ another reads. Weights may also come from any Hugging Face folder of the same ar
 import math
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from jupiterd.adapter_folder import ADAPTER_FILE
 from jupiterd.errors import CorruptArtifactError, UsageError
 from jupiterd.workers.adapters.adapter_tensors import AdapterTensors
 from jupiterd.workers.memory_room import trim_heaps
-from jupiterd.workers.tensor_file import WEIGHTS_FILE, load_tensors, save_tensors
+from jupiterd.workers.tensor_file import WEIGHTS_FILE, StoredTensors, save_tensors
 from jupiterd.workers.train.architectures.skeleton import skeleton
 from jupiterd.workers.train.checkpoints.checkpoint_format import (
     CheckpointFormat,
@@ -125,10 +126,17 @@ def write(
 
     Where it fails, nothing is left of it: a full disk needs the room.
     """
+    with whole_or_nothing(folder, is_synced=is_synced) as draft:
+        _fill(draft, taken, tokenizer)
+
+
+@contextmanager
+def whole_or_nothing(folder: Path, *, is_synced: bool = True) -> Generator[Path]:
+    """Yield where to make a folder; it gets its name at the end, where nothing was raised."""
     draft = folder.with_name(folder.name + ".tmp")
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        _fill(draft, taken, tokenizer)
+        yield draft
         if is_synced:
             for path in [*draft.rglob("*"), draft]:
                 _sync(path)
@@ -161,11 +169,16 @@ def write_model(folder: Path, config: PreTrainedConfig, weights: Tensors, tokeni
 
 def write_weights(folder: Path, form: CheckpointFormat, weights: Tensors, tokenizer: Path) -> None:
     """Write a folder with weights in its format, and the tokenizer beside them."""
+    write_texts(folder, form, tokenizer)
+    save_tensors(form.in_files(weights), folder / form.file)
+
+
+def write_texts(folder: Path, form: CheckpointFormat, tokenizer: Path) -> None:
+    """Make a folder with all that stands beside weights."""
     folder.mkdir(parents=True)
     _copy_tokenizer(tokenizer, folder)
     for name, text in form.texts(tokenizer).items():
         (folder / name).write_text(text, encoding="utf-8")
-    save_tensors(form.in_files(weights), folder / form.file)
 
 
 def state_text(state: TrainingState) -> str:
@@ -235,11 +248,11 @@ def load_moments(folder: Path, engine: TrainingEngine, step: int) -> None:
     Raises:
         CorruptArtifactError: moments are missing or have other shapes than the weights.
     """
-    found = load_tensors(folder / STATE_DIR / OPTIMIZER_FILE)
+    found = StoredTensors(folder / STATE_DIR / OPTIMIZER_FILE)
     for name, shape in engine.shapes.items():
         kinds = moments_of(name, len(shape), engine.options)
-        moments = [found.get(f"{kind}.{name}") for kind in kinds]
-        if any(values is None or values.shape != shape for values in moments):
+        moments = [f"{kind}.{name}" for kind in kinds]
+        if any(each not in found or found.shape(each) != shape for each in moments):
             raise CorruptArtifactError(f"checkpoint {folder.name} has no moments for {name}")
     engine.load_moments(found, step)
 

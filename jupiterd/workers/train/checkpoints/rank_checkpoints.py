@@ -19,6 +19,7 @@ from jupiterd.cycle.training.memory import checkpoint_bytes
 from jupiterd.cycle.training.save_clock import SaveClock, save_interval_s
 from jupiterd.protocol.frames import CheckpointUnsaved, CheckpointWritten
 from jupiterd.protocol.training_values import TrainingProgress
+from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.checkpoints.checkpoint import (
     TrainingSnapshot,
@@ -27,6 +28,7 @@ from jupiterd.workers.train.checkpoints.checkpoint import (
     write,
 )
 from jupiterd.workers.train.checkpoints.checkpoint_saver import CheckpointSaver
+from jupiterd.workers.train.checkpoints.joint_checkpoint import JointCheckpoint
 from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
 from jupiterd.workers.train.island.learning_rate_ramp import LearningRateRamp
 from jupiterd.workers.train.job import TrainingJob
@@ -73,6 +75,7 @@ class RankCheckpoints:
         self._job = job
         self._engine = engine
         self._saver = CheckpointSaver(task.inputs["tokenizer"])
+        self._joint = JointCheckpoint(engine, task.inputs["tokenizer"])
         self.tally = tally
         self.steps_before = 0
         """Steps that the optimizer had taken when the round began."""
@@ -117,6 +120,30 @@ class RankCheckpoints:
             lambda: self._written(written),
             None if must_be_saved else lambda: self._unsaved(step),
         )
+
+    def write_together(self, step: int, *, writes: bool, must_be_saved: bool = False) -> None:
+        """Write a checkpoint of a model that is cut over the ranks, all of which call this.
+
+        writes: this rank's folder is the one that is written
+        must_be_saved: a disk without room for it is an error
+        """
+        self._clock.saved(time.monotonic())
+        is_last = self.watch is not None and step >= self.watch.end_step
+        best = self.best_file(step)
+        state, name = self._state(step), f"checkpoint-{step:08}"
+        if is_last and best is not None:
+            state = replace(state, on_trunk=False)
+        folder = self._task.output_dir / name if writes else None
+        try:
+            self._joint.write(state, folder, best, is_last=is_last)
+        except OSError as error:
+            if must_be_saved or not is_out_of_room(error):
+                raise
+            self._unsaved(step)
+            return
+        if writes:
+            is_best = is_last and best is not None
+            self._written(CheckpointWritten(name, self.progress(state, is_best=is_best)))
 
     def save_now(self, step: int) -> CheckpointWritten | None:
         """Write the state as it is, and return once it is written; None: it is no whole one.

@@ -11,11 +11,13 @@ All ranks take part, by the shares that they train with, so that none of them wa
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from jupiterd.cycle.training.batch_shares import Shares
+from jupiterd.cycle.training.partition.pass_count import pass_count, slices
 from jupiterd.errors import CorruptArtifactError
+from jupiterd.workers.train.batches import cut
 from jupiterd.workers.train.held_out.held_out_tokens import HeldOutTokens, held_out_tokens
 from jupiterd.workers.training_engine import MicroBatch, TrainingEngine
 
@@ -46,6 +48,8 @@ class Validation:
         self.loss_on = ""
         """What counts of conversations, as in training: `answers`, unless told, or `all`."""
         self._read: HeldOutTokens | None = None
+        self.together: Sequence[int] = ()
+        """Where a model is cut over the ranks: the micro batch of each."""
 
     @property
     def bytes_per_token(self) -> float:
@@ -61,6 +65,8 @@ class Validation:
         """Return the mean over the tokens, in nats; None where there is nothing to score."""
         if not self._held_out:
             return None
+        if self.together and not self._all_can_read(engine):
+            return None
         parts = engine.gather(self._part(engine, shares))
         nats, tokens = (sum(column) for column in zip(*parts, strict=True))
         return nats / tokens if tokens and math.isfinite(nats) else None
@@ -75,23 +81,33 @@ class Validation:
         except CorruptArtifactError as error:
             print(f"no validation loss: {error.message}")  # noqa: T201 - the worker's log
             return math.nan, 0.0
-        ends = [0, *accumulate(shares)]
-        first, last = (
-            len(read.tokens) * end // ends[-1] for end in (ends[engine.rank], ends[engine.rank + 1])
-        )
-        batches = list(self._micro_batches(read, first, last))
+        ends = [len(read.tokens) * end // sum(shares) for end in (0, *accumulate(shares))]
+        first, last = ends[engine.rank], ends[engine.rank + 1]
+        counts = [end - start for start, end in pairwise(ends)]
+        batches = list(self._micro_batches(read, first, last, counts))
         return engine.nats(batches), float(read.targets(first, last))
 
-    def _micro_batches(self, read: HeldOutTokens, first: int, last: int) -> Iterator[MicroBatch]:
-        for start in range(first, last, self._micro_batch):
-            part = slice(start, min(last, start + self._micro_batch))
-            tokens = read.tokens[part]
-            yield MicroBatch(
-                tokens[:, :-1],
-                tokens[:, 1:],
-                read.documents[part] if self._documents_apart else None,
-                None if read.counted is None else read.counted[part],
-            )
+    def _all_can_read(self, engine: TrainingEngine) -> bool:
+        """Say whether each rank has the text: none may pass anything through without the others."""
+        try:
+            can_read = bool(len(self._tokens().tokens))
+        except CorruptArtifactError as error:
+            print(f"no validation loss: {error.message}")  # noqa: T201 - the worker's log
+            can_read = False
+        return all(there for (there,) in engine.gather([float(can_read)]))
+
+    def _micro_batches(
+        self, read: HeldOutTokens, first: int, last: int, counts: Sequence[int]
+    ) -> Iterator[MicroBatch]:
+        """Yield this rank's stretch of the text; counts: sequences of each rank."""
+        size = self._micro_batch
+        parts = [slice(at, min(last, at + size)) for at in range(first, last, size)]
+        if self.together:
+            ours = slices(last - first, pass_count(counts, self.together))
+            parts = [slice(first + part.start, first + part.stop) for part in ours]
+        documents = read.documents if self._documents_apart else None
+        text = MicroBatch(read.tokens[:, :-1], read.tokens[:, 1:], documents, read.counted)
+        yield from (cut(text, part) for part in parts)
 
     def _tokens(self) -> HeldOutTokens:
         if self._read is None:

@@ -210,7 +210,7 @@ def test_without_room_for_them_training_goes_on_without(
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(best_weights, "save_tensors", full)
+    monkeypatch.setattr(best_weights, "save_each", full)
     best = BestWeights(tmp_path / "best", writes=True)
     best.take(3, tiny_engine())
     assert best.lacks(3, 4)

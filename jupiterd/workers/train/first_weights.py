@@ -1,10 +1,11 @@
 """The first weights of a model: numbers that follow from the seed, on every engine alike.
 
-Owns how they are drawn. Doesn't know models or engines: it is told names and shapes.
+Owns how they are drawn. Doesn't know models or engines: it is told names and shapes. Each tensor is
+drawn when it is asked for, so that nobody needs memory for all of them.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from blake3 import blake3
@@ -16,9 +17,28 @@ INIT_STD = 0.02
 """Spread of the first weights; norms begin as ones, biases as zeros."""
 
 
-def first_weights(shapes: Mapping[str, Sequence[int]], seed: int) -> dict[str, NDArray[np.float32]]:
+class FirstWeights(Mapping[str, NDArray[np.float32]]):
+    """Weights by name; each is drawn anew whenever it is asked for."""
+
+    def __init__(self, shapes: Mapping[str, Sequence[int]], seed: int) -> None:
+        self._shapes, self._seed = shapes, seed
+
+    def __getitem__(self, name: str) -> NDArray[np.float32]:
+        """Return a tensor in float32."""
+        return _drawn(name, self._shapes[name], self._seed)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self._shapes)
+
+    def __len__(self) -> int:
+        """Return how many tensors there are."""
+        return len(self._shapes)
+
+
+def first_weights(shapes: Mapping[str, Sequence[int]], seed: int) -> FirstWeights:
     """Return float32 weights by name; each depends on the seed, its own name and shape alone."""
-    return {name: _drawn(name, shape, seed) for name, shape in shapes.items()}
+    return FirstWeights(shapes, seed)
 
 
 def _drawn(name: str, shape: Sequence[int], seed: int) -> NDArray[np.float32]:

@@ -22,6 +22,9 @@ LEAST_ALONE_S = 30.0
 BYTES_ALONE_PER_S = 50_000_000
 """What one machine may write, where nobody asked for a time."""
 
+WAITING_SHARE = 0.05
+"""Of the time, where training waits while a checkpoint is written: by ranks that hold parts."""
+
 BYTES_PER_PARAMETER = 12
 """Weights and both moments, in float32."""
 
@@ -41,6 +44,14 @@ def save_interval_s(size_bytes: int, asked_s: float = 0.0, *, is_alone: bool = F
     return asked_s or max(least_s, size_bytes / most)
 
 
+def joint_interval_s(waited_s: float) -> float:
+    """Return how much time may be lost with a rank that holds a part nobody else has.
+
+    waited_s: how long all ranks wait while one checkpoint is written
+    """
+    return max(LEAST_ALONE_S, waited_s / WAITING_SHARE)
+
+
 @dataclass
 class SaveClock:
     """The time since the last checkpoint; times are monotonic, in seconds."""
@@ -48,6 +59,10 @@ class SaveClock:
     interval_s: float
     saved_s: float
     """When the last one was begun, or training was."""
+
+    def took(self, seconds: float) -> None:
+        """Take in how long training waited for the last one: a long wait comes rarely."""
+        self.interval_s = joint_interval_s(seconds)
 
     def is_due(self, now_s: float) -> bool:
         """Say whether a checkpoint is due."""

@@ -7,7 +7,8 @@ params: checkpoint_every_s (this machine's setting; 0: none), members, island
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ import numpy as np
 
 from jupiterd.cycle.training.horizon import Horizon, is_on_trunk
 from jupiterd.cycle.training.memory import checkpoint_bytes
-from jupiterd.cycle.training.save_clock import SaveClock, save_interval_s
+from jupiterd.cycle.training.save_clock import SaveClock, joint_interval_s, save_interval_s
 from jupiterd.protocol.frames import CheckpointUnsaved, CheckpointWritten
 from jupiterd.protocol.training_values import TrainingProgress
 from jupiterd.workers.disk_room import is_out_of_room
@@ -88,7 +89,9 @@ class RankCheckpoints:
         start = task.inputs.get("checkpoint")
         self.last_good = "none" if start is None else start.name
         """What people are told of."""
-        self._clock = SaveClock(_interval_s(task, job), time.monotonic())
+        is_cut = engine.partition is not None
+        interval_s = joint_interval_s(0.0) if is_cut else _interval_s(task, job)
+        self._clock = SaveClock(interval_s, time.monotonic())
         self.has_room = True
         """The last one didn't fail for want of room."""
 
@@ -127,23 +130,36 @@ class RankCheckpoints:
         writes: this rank's folder is the one that is written
         must_be_saved: a disk without room for it is an error
         """
-        self._clock.saved(time.monotonic())
-        is_last = self.watch is not None and step >= self.watch.end_step
-        best = self.best_file(step)
-        state, name = self._state(step), f"checkpoint-{step:08}"
-        if is_last and best is not None:
-            state = replace(state, on_trunk=False)
+        name = f"checkpoint-{step:08}"
         folder = self._task.output_dir / name if writes else None
         try:
-            self._joint.write(state, folder, best, is_last=is_last)
+            with self._waiting():
+                progress = self._write_together(step, folder)
         except OSError as error:
             if must_be_saved or not is_out_of_room(error):
                 raise
             self._unsaved(step)
-            return
-        if writes:
-            is_best = is_last and best is not None
-            self._written(CheckpointWritten(name, self.progress(state, is_best=is_best)))
+        else:
+            if writes:
+                self._written(CheckpointWritten(name, progress))
+
+    def _write_together(self, step: int, folder: Path | None) -> TrainingProgress:
+        """Take part in writing; of the last step, the best weights that there were."""
+        is_last = self.watch is not None and step >= self.watch.end_step
+        best, state = self.best_file(step), self._state(step)
+        is_best = is_last and best is not None
+        if is_best:
+            state = replace(state, on_trunk=False)
+        self._joint.write(state, folder, best, is_last=is_last)
+        return self.progress(state, is_best=is_best)
+
+    @contextmanager
+    def _waiting(self) -> Generator[None]:
+        """Note how long training waits: so rarely is the next one due."""
+        began_s = time.monotonic()
+        yield
+        self._clock.saved(now_s := time.monotonic())
+        self._clock.took(now_s - began_s)
 
     def save_now(self, step: int) -> CheckpointWritten | None:
         """Write the state as it is, and return once it is written; None: it is no whole one.

@@ -3,7 +3,12 @@
 import pytest
 
 from jupiterd.cycle.training.plan import ModelShape, parse_model
-from jupiterd.cycle.training.save_clock import SaveClock, checkpoint_bytes, save_interval_s
+from jupiterd.cycle.training.save_clock import (
+    SaveClock,
+    checkpoint_bytes,
+    joint_interval_s,
+    save_interval_s,
+)
 from jupiterd.locations import config_folder
 
 STEPS = 250
@@ -62,3 +67,14 @@ def test_large_models_are_saved_more_rarely() -> None:
     (first, *_) = saved_steps(large, 30.0)
     assert size_bytes / (first * 30.0) <= 10e6, "bytes a second"
     assert save_interval_s(size_bytes) <= first * 30.0 < save_interval_s(size_bytes) + 30.0
+
+
+@pytest.mark.parametrize(("waited_s", "interval_s"), [(0.0, 30.0), (1.0, 30.0), (6.0, 120.0)])
+def test_where_training_waits_for_a_checkpoint_it_waits_for_a_twentieth_of_the_time_at_most(
+    waited_s: float, interval_s: float
+) -> None:
+    assert joint_interval_s(waited_s) == pytest.approx(interval_s)
+    clock = SaveClock(30.0, 0.0)
+    clock.took(waited_s)
+    assert not clock.is_due(interval_s - 1)
+    assert clock.is_due(interval_s)

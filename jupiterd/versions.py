@@ -16,6 +16,9 @@ import re
 from enum import StrEnum
 from typing import Final
 
+INSTALL_QUANTIZED: Final = "pip install 'jupiterd[quantized]'"
+"""Brings bitsandbytes, by which torch quantizes."""
+
 UPGRADE: Final = "run installers/install.sh there again (or pip install --upgrade jupiterd)"
 """How a machine gets the newest version; its daemon is started again afterwards."""
 

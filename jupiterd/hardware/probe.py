@@ -48,6 +48,7 @@ def probe(devices: Sequence[str] = ()) -> Hardware:
             engine for engine, names in ENGINES.items() if installed(names) == tuple(names)
         ),
         on_mains=host.on_mains,
+        has_bitsandbytes=bool(installed(("bitsandbytes",))),
         versions=framework_versions(),
         host=host.identity,
     )

@@ -235,6 +235,10 @@ class TrainingEngine(Protocol):
         """
         ...
 
+    def base_digest(self) -> str:
+        """Return a hash of the frozen matrices that are quantized; empty where none is."""
+        ...
+
     def weights(self) -> Tensors:
         """Return a copy of the trained weights in float32; tied weights appear once."""
         ...

@@ -13,6 +13,7 @@ Command = Callable[..., Any]
 OF_CYCLES = (
     "seq_len", "batch_size", "learning_rate", "precision", "gradient_checkpointing", "attention",
     "optimizer", "max_steps", "loss_on", "fixed_micro_batch", "lora",
+    "quantize",
 )  # fmt: skip
 """Parameter names of the options about the training of a cycle's rounds."""
 
@@ -32,6 +33,15 @@ def adapter_option(command: Command) -> Command:
     )(command)
 
 
+def quantize_option(command: Command) -> Command:
+    """Add the option that says what an adapter's base is kept in."""
+    return click.option(
+        "--quantize",
+        type=click.Choice(("4bit", "8bit", "none")),
+        help="What --lora keeps the model's own matrices in; none: as they are multiplied.",
+    )(command)
+
+
 def computing_options(command: Command) -> Command:
     """Add the options about the nodes and the computation of a training."""
     for option in reversed(_COMPUTING):
@@ -43,7 +53,7 @@ def cycle_options(command: Command) -> Command:
     """Add the options about a cycle's training."""
     for option in reversed(_LENGTHS):
         command = option(command)
-    return computing_options(adapter_option(command))
+    return computing_options(adapter_option(quantize_option(command)))
 
 
 def training_arguments(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,12 @@ from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.options.durations import DURATION
 from jupiterd.ctl.options.island_options import island_options
-from jupiterd.ctl.options.training_options import USUAL_ADAPTER, adapter_option, computing_options
+from jupiterd.ctl.options.training_options import (
+    USUAL_ADAPTER,
+    adapter_option,
+    computing_options,
+    quantize_option,
+)
 from jupiterd.ctl.options.wait_options import (
     ACCEPT_WORSE,
     UNTIL_AT_REST,
@@ -94,11 +99,7 @@ def command() -> None:
 @click.option("--field", metavar="NAME", help="What holds the text in a table; text.")
 @click.option("--weight-decay", type=float, help="The size's own by default.")
 @adapter_option
-@click.option(
-    "--quantize",
-    type=click.Choice(("4bit", "8bit", "none")),
-    help="What --lora keeps the model's own matrices in; none: as they are multiplied.",
-)
+@quantize_option
 @click.option("--adapter", metavar="FOLDER", help="Go on with an adapter of peft or mlx-lm.")
 @island_options
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1.")

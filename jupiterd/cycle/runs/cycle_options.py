@@ -11,10 +11,11 @@ from pydantic import Field
 
 from jupiterd.cycle.domain.domain import Domain, domain_text
 from jupiterd.cycle.runs.run_settings import CheckedOptions
-from jupiterd.cycle.training.adapters.adapter import parse_adapter
+from jupiterd.cycle.training.adapters.adapter import parse_adapter, with_quantize
 from jupiterd.cycle.training.plan import parse_model
+from jupiterd.errors import UsageError
 
-OF_DOMAIN = ("seq_len", "learning_rate", "lora")
+OF_DOMAIN = ("seq_len", "learning_rate")
 """Options that a domain's `training` has, by these names."""
 OFF = "off"
 """Of the adapter: none, whatever the domain says."""
@@ -44,6 +45,8 @@ class CycleOptions(CheckedOptions):
     lora: Annotated[str, Field(max_length=256)] | None = None
     """The adapter that is trained beside the weights to begin with, or off; None: as the domain
     says. Older builds know none."""
+    quantize: Literal["none", "4bit", "8bit"] | None = None
+    """What its base is kept in; None: as the adapter's text says."""
 
     def in_domain(self, text: str, domain: Domain) -> tuple[str, Domain]:
         """Return a domain, and its text, as if its `training` said so.
@@ -51,12 +54,9 @@ class CycleOptions(CheckedOptions):
         Raises:
             UsageError: no adapter can be as it is said.
         """
-        if not (said := self._said(OF_DOMAIN)):
+        said = self._said(OF_DOMAIN) | self._adapter(domain.training.lora)
+        if not said:
             return text, domain
-        if said.get("lora") == OFF:
-            said["lora"] = None
-        elif "lora" in said:
-            parse_adapter(said["lora"])
         training = domain.training.model_copy(update=said)
         changed = domain.model_copy(update={"training": training})
         return domain_text(changed), changed
@@ -76,6 +76,23 @@ class CycleOptions(CheckedOptions):
         if fixed:
             changed["micro_batch_sequences"] = fixed
         return shape.model_copy(update={"recipe": recipe.model_copy(update=changed)}).to_text()
+
+    def _adapter(self, of_domain: str | None) -> dict[str, str | None]:
+        """Return the adapter that is trained, if anything is said of it; raises UsageError."""
+        lora = of_domain if self.lora is None else self.lora
+        has_none = lora in (None, OFF)
+        if self.quantize is not None and not has_none:
+            lora = with_quantize(lora or "", self.quantize, replaces=self.lora is None)
+        elif self.quantize not in (None, "none"):
+            raise UsageError(
+                "only a model that stays as it is can be quantized, and all weights are trained",
+                f"add --lora, which trains an adapter beside it: --lora --quantize {self.quantize}",
+            )
+        if self.lora is None and (self.quantize is None or has_none):
+            return {}
+        if not has_none:
+            parse_adapter(lora or "")
+        return {"lora": None if has_none else lora}
 
     def _said(self, names: Iterable[str]) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in names}

@@ -22,7 +22,11 @@ from typing import Final
 from jupiterd.cycle.base.snapshot_pace import COPIES
 from jupiterd.cycle.training.activations.kept_activations import activations
 from jupiterd.cycle.training.adapters.adapter import AdapterOptions
-from jupiterd.cycle.training.adapters.adapter_size import frozen_bytes, trained_parameters
+from jupiterd.cycle.training.adapters.adapter_size import (
+    dequantized_bytes,
+    frozen_bytes,
+    trained_parameters,
+)
 from jupiterd.cycle.training.adapters.adapter_work import adapter_flops
 from jupiterd.cycle.training.adapters.quantized_base import smaller_adapters
 from jupiterd.cycle.training.architectures import matrix_parameters, parameter_count
@@ -75,6 +79,10 @@ GPU: Final = DeviceAbilities("torch", "cuda", 0, has_bf16=True, can_compile=True
 
 PROGRAM_BYTES: Final[Mapping[str, int]] = {"torch": 400 << 20, "mlx": 400 << 20}
 """What a worker takes before there is a model, by engine: Python, the libraries, the tokenizer."""
+
+BITSANDBYTES_BYTES: Final = 120 << 20
+"""What torch's process takes more where it quantizes: that package, and torch's compiler with it.
+"""
 
 HEAP_HOLES: Final = 0.5
 """Of the activations on a CPU: gradients of them on their way back, and what lies unused between
@@ -170,7 +178,7 @@ def _least_need(
     if options.adapter is not None:  # a layer is computed again where the logits were
         again = max(0, again - logits)
     return MemoryNeed(
-        weights=_weight_bytes(shape, options, precision),
+        weights=_weight_bytes(shape, options, precision, device.engine),
         gradients=trained * (2 if in_bf16 else 4),
         optimizer=optimizer_bytes(shape, options),
         activations=tokens * layers.kept + again + _mask_bytes(shape, plan, precision),
@@ -178,7 +186,9 @@ def _least_need(
     )
 
 
-def _weight_bytes(shape: ModelShape, options: EngineOptions, precision: Precision) -> int:
+def _weight_bytes(
+    shape: ModelShape, options: EngineOptions, precision: Precision, engine: str
+) -> int:
     """Return what weights take, with the copies in which matrices are multiplied.
 
     Beside an adapter the model's own are kept in what they are multiplied in, where that is bf16.
@@ -188,7 +198,8 @@ def _weight_bytes(shape: ModelShape, options: EngineOptions, precision: Precisio
     if options.adapter is None:
         return parameters * ((2 if in_bf16 else 4) + copies)
     each = 2 if precision == "bf16" else 4 + copies
-    frozen = frozen_bytes(shape, options.adapter, each)
+    frozen = frozen_bytes(shape, options.adapter, each, engine)
+    frozen += dequantized_bytes(shape, options.adapter, 4 if precision == "fp32" else 2, engine)
     return frozen + trained_parameters(shape, options) * (4 + copies)
 
 
@@ -205,7 +216,10 @@ def _with_process(
     copies = checkpoint_bytes(shape, plan.options)
     if not plan.saves_during_training:
         copies = max(0, copies - need.gradients - need.activations - need.logits - holes)
-    return replace(need, program=PROGRAM_BYTES[device.engine] + holes, copies=copies)
+    program = PROGRAM_BYTES[device.engine] + holes
+    if plan.options.adapter is not None and plan.options.adapter.bits and device.engine != MLX:
+        program += BITSANDBYTES_BYTES
+    return replace(need, program=program, copies=copies)
 
 
 def with_snapshots(
@@ -404,7 +418,7 @@ def _refused(
 
 def _smaller_adapter(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> str:
     """Return what an adapter that would fit does otherwise, as an option; empty: none fits."""
-    for said, adapter in smaller_adapters(plan.options.adapter, shape.layers, device.engine):
+    for said, adapter in smaller_adapters(plan.options.adapter, shape.layers):
         options = plan.options.model_copy(update={"adapter": adapter})
         if _least(shape, plan.model_copy(update={"options": options}), device).fits(device):
             return said

@@ -105,14 +105,28 @@ class ClusterFilePolicy:
         Whether this machine's owner wants gangs encrypted, its own settings say.
         """
         engine = self._engine_for(command.engine)
-        settings = self._settings_for(command.settings)
+        settings = self._settings_for(self._quantized(command.settings))
         return replace(command, engine=engine, settings=settings)
 
     def added_to_cycle(self, command: D) -> D:
         """Return the same of a cycle."""
         engine = self._engine_for(command.engine)
         settings = self._settings_for(command.settings or {})
-        return replace(command, engine=engine, settings=settings or command.settings)
+        training = self._quantized(command.training or {})
+        return replace(
+            command,
+            engine=engine,
+            settings=settings or command.settings,
+            training=training or command.training,
+        )
+
+    def _quantized(self, asked: PlainMap) -> PlainMap:
+        """Return what is asked of an adapter, and what this machine's own settings add to it."""
+        lora, quantize = str(asked.get("lora") or ""), self._settings.quantize
+        is_silent = "quantize" not in asked and "quantize=" not in lora
+        if quantize == "none" or lora in ("", "off") or not is_silent:
+            return asked
+        return {**asked, "lora": f"{lora},quantize={quantize}"}
 
     def _engine_for(self, asked: str | None) -> str | None:
         engine = self._written.engine()

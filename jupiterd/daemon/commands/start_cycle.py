@@ -29,7 +29,7 @@ from jupiterd.daemon.islands.island_plan import (
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.placement import Placement
-from jupiterd.daemon.planning.adapter_support import check_all_train_adapters
+from jupiterd.daemon.planning.adapter_support import check_all_train_adapters, is_quantized
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.generation_speed import written_before
 from jupiterd.daemon.planning.requested_machines import EVERYBODY, RequestedMachines, named_nodes
@@ -81,6 +81,7 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
     settings = _settings(command, described.domain, options).model_copy(update={MAX_RANKS: most})
     if settings.lora:
         check_all_train_adapters(fleet.machines)
+        started = _with_engine(fleet.placement, started, settings, nodes)
     wanted = wanted_of_round(started.engine, settings, nodes)
     text = Text(_tokens(command), has_base=_has_base(command, described.domain))
     model, settings, forecast = _with_forecast(fleet, started, wanted, settings, text)
@@ -444,6 +445,30 @@ def _with_forecast(
         "layouts": expected.layouts,
     }
     return text, settings, document
+
+
+def _with_engine(
+    placement: Placement,
+    started: CycleStarted,
+    settings: "RunSettings",
+    nodes: tuple[NodeId, ...],
+) -> CycleStarted:
+    """Return a cycle with the engine of all its rounds, where its base is quantized.
+
+    None could go on beside another engine's bits.
+
+    Raises:
+        UsageError: nobody has said which, and no node that could train is here.
+    """
+    if started.engine != AUTO or not is_quantized(settings.lora):
+        return started
+    wanted = wanted_of_round(started.engine, settings, nodes)
+    if choice := _choice(placement, wanted, nccl_refusal(settings.to_scalars())):
+        return replace(started, engine=choice.engine)
+    raise UsageError(
+        "--quantize: engines quantize differently, and no node that could train is here to choose",
+        "--engine torch or --engine mlx",
+    )
 
 
 def _choice(

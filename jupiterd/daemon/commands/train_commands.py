@@ -29,7 +29,7 @@ from jupiterd.daemon.islands.island_plan import islands_of_settings, with_gang
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.term import Term
-from jupiterd.daemon.planning.adapter_support import check_all_train_adapters
+from jupiterd.daemon.planning.adapter_support import check_all_train_adapters, is_quantized
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.requested_machines import (
     EVERYBODY,
@@ -117,6 +117,8 @@ def planned_training(
     preset = parse_model(text)
     engine = engine_for(wanted, fitted(preset, settings.seq_len, preset.vocab_size))
     choice = _gang(fleet.placement, engine, nodes, most, nccl_refusal(settings.to_scalars()))
+    if is_quantized(settings.lora):  # it can't go on beside another engine's bits
+        engine = choice.engine
     run = CycleId(secrets.token_hex(8))
     data = _data_of_run(fleet.state, command, run, preset.vocab_size)
     _check_vocabulary(model, preset.vocab_size, data.vocab_size, settings)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import islands_in, least_batch_of
-from jupiterd.cluster.planning.engines import choose_engine
+from jupiterd.cluster.planning.engines import TORCH, choose_engine
 from jupiterd.cluster.planning.island_nodes import read, written
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
@@ -25,6 +25,7 @@ from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.progress_board import TRAINED_BY, ProgressBoard
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.term_services import TrainingServices
+from jupiterd.daemon.planning.adapter_support import is_quantized
 from jupiterd.daemon.planning.gang_plan import TRAINING_ROLES, trainers
 from jupiterd.daemon.planning.requested_machines import AUTO_ISLANDS, OFF
 from jupiterd.daemon.planning.trained_round import TrainedRound
@@ -116,7 +117,9 @@ async def _decided(
         return training
     named = training.started.nodes
     await _gather(term, fleet_view.placement, named)
-    wanted = wanted_of_round(training.started.engine, settings, named)
+    engine = training.started.engine
+    needs = engine == TORCH and is_quantized(settings.lora)
+    wanted = replace(wanted_of_round(engine, settings, named), needs_bitsandbytes=needs)
     islands = islands_of_round(fleet_view, wanted, training.shape, training.plan, settings)
     extra = {"cycle": training.started.cycle, "round": training.round, "islands": len(islands)}
     log.info("round_is_trained_by", extra=extra)

@@ -1,17 +1,22 @@
-"""Members that train no adapters: their builds are older, and refuse settings that name one.
+"""Members that can't train an adapter: their builds are older, or they lack what quantizes.
 
 Owns who they are, and saying so. Doesn't know what an adapter is, or who trains.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from shlex import quote
+from typing import Final
 
 from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.planning.engines import TORCH, EngineChoice
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.errors import PeerUnreachableError, UsageError
 from jupiterd.ids import NodeId
-from jupiterd.versions import UPGRADE
+from jupiterd.versions import INSTALL_QUANTIZED, UPGRADE
+
+QUANTIZED: Final = ("quantize=4bit", "quantize=8bit")
+"""Of an adapter's text, where its base is quantized."""
 
 
 def check_all_train_adapters(machines: Machines) -> None:
@@ -36,8 +41,32 @@ def that_train_it(
         PeerUnreachableError: none of them can.
     """
     asked = run.training or run.started
-    if asked is None or not asked.settings.get("lora") or not machines:
+    lora = "" if asked is None else str(asked.settings.get("lora") or "")
+    if not lora or not machines:
         return machines
-    if found := {node: each for node, each in machines.items() if each.trains_adapters}:
+    found = {node: each for node, each in machines.items() if each.trains_adapters}
+    if not found:
+        raise PeerUnreachableError(
+            "no node that is here can train adapters", f"upgrade one: {UPGRADE}"
+        )
+    if run.wanted_engine != TORCH or not is_quantized(lora):
         return found
-    raise PeerUnreachableError("no node that is here can train adapters", f"upgrade one: {UPGRADE}")
+    if able := {node: each for node, each in found.items() if each.has_bitsandbytes}:
+        return able
+    raise PeerUnreachableError(
+        "no node that is here has bitsandbytes, by which torch quantizes",
+        f"on one: {INSTALL_QUANTIZED}",
+    )
+
+
+def is_quantized(lora: str) -> bool:
+    """Say whether an adapter, by its text, is trained beside quantized weights."""
+    return any(part.strip() in QUANTIZED for part in lora.split(","))
+
+
+def without_bitsandbytes(machines: Machines, gangs: Collection[EngineChoice]) -> Sequence[str]:
+    """Return the names of those that are to train on torch and couldn't quantize."""
+    nodes = {node for gang in gangs if gang.engine == TORCH for node in gang.gang}
+    known = ((node, machines.hardware_of(node)) for node in nodes)
+    lacking = [n for n, found in known if found is not None and not found.has_bitsandbytes]
+    return sorted(map(machines.name_of, lacking))

@@ -57,6 +57,8 @@ class RequestedMachines:
     """`on`, `auto` or `off`."""
     exchanges: Exchanges = AS_PLANNED
     """How islands would exchange."""
+    needs_bitsandbytes: bool = False
+    """Only machines that have it, as torch is to quantize."""
     chosen: tuple[Island, ...] = ()
     """The islands that were made of that; empty: one gang trains, or it isn't decided yet."""
 
@@ -67,7 +69,9 @@ class RequestedMachines:
 
     def machines(self, placement: Placement) -> dict[NodeId, Hardware]:
         """Return those that are here."""
-        found = trainers(placement, self.nodes)
+        known = trainers(placement, self.nodes)
+        needed = self.needs_bitsandbytes
+        found = {n: each for n, each in known.items() if each.has_bitsandbytes or not needed}
         return dict(islice(found.items(), self.most or None))
 
 

@@ -12,6 +12,7 @@ from jupiterd.cluster.planning.engines import EngineChoice, ranks_of
 from jupiterd.cluster.planning.layout_choice import plan_document
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.planning.adapter_support import without_bitsandbytes
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.layout_inputs import planned_layouts
 from jupiterd.daemon.planning.machine_devices import Seat, smallest_seat
@@ -59,6 +60,7 @@ def estimate(
         is_open: the plan's batch is the most, as the data that decides isn't there yet.
 
     Raises:
+        MissingExtraError: weights are to be quantized by what a machine lacks.
         TooLargeForDeviceError: no plan fits.
         UsageError: the engine can't load the model, or the device can't do what was asked for.
     """
@@ -104,7 +106,8 @@ def _checked_seat(
 
     for gang in gangs:
         check_engine(gang.engine, shape)
-        check_quantized(gang.engine, plan.options.adapter)
+    engines = [gang.engine for gang in gangs]
+    check_quantized(engines, plan.options.adapter, without_bitsandbytes(machines, gangs))
     check_documents_apart(shape, plan.options)
     return smallest_seat(machines, gangs)
 

@@ -58,6 +58,14 @@ Reader = Callable[[object], object]
 """Returns a value as it was meant, from any source; raises ValueError with what was expected."""
 
 
+class Kept(StrEnum):
+    """What the frozen matrices beside an adapter are kept in."""
+
+    NONE = "none"
+    FOUR_BITS = "4bit"
+    EIGHT_BITS = "8bit"
+
+
 def _text(least: int, most: int) -> Reader:
     def read(value: object) -> str:
         if isinstance(value, str) and least <= len(value) <= most:
@@ -253,6 +261,10 @@ class Settings:
     gang_encryption: bool = _read_by(_yes_or_no, default=False)
     """Trainings and cycles that are started on this machine encrypt what ranks send each other,
     unless `--gang-encryption off` is given."""
+
+    quantize: Kept = _read_by(_one_of(Kept), default=Kept.NONE)  # noqa: RUF009
+    """What adapters that are asked for on this machine (`--lora`) keep the model's own matrices in,
+    unless `--quantize` is given: none, 4bit or 8bit."""
 
     api_keys: KeyHosts = _read_by(read_key_hosts, default_factory=KeyHosts)  # noqa: RUF009
     """The host that each of this machine's keys may be shown to, and no other, over https:

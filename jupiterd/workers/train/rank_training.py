@@ -341,12 +341,18 @@ class RankTraining:
             **self._told_of_partition(),
             # Numbers that are drawn may differ in a last bit between platforms: rank 0's count.
             "weights": self._weights_begun_with(),
+            **self._quantized_base(),
         }
 
     def _told_of_partition(self) -> Agreement:
         """Return which part each rank holds; nothing where all hold everything."""
         partition = self._engine.partition
         return {} if partition is None else {"partition": partition.to_plain()}
+
+    def _quantized_base(self) -> Agreement:
+        """Return a hash of what the base was quantized to; nothing where it is whole."""
+        found = "" if self._is_cut else self._engine.base_digest()
+        return {"quantized_base": found} if found else {}
 
     def _weights_begun_with(self) -> str:
         if self._is_cut:  # nobody holds what could be compared: each reads its part of one folder

@@ -217,10 +217,13 @@ jupiterctl train start --data ./texts --model ./my-model --lora rank=32,layers=8
 With `--quantize 4bit` (or `8bit`) the matrices in the model's layers are kept in as many bits
 while an adapter learns beside them (QLoRA): a model of 8 billion parameters with rank 16 and
 sequences of 1,024 tokens is planned into what macOS lets the GPU of a Mac with 16 GB use. Give
-the whole model: it is quantized while it is read, one matrix after another. Only MLX trains so;
-torch, and islands of both engines, are refused, since engines quantize differently. `model export
---merge` adds the adapter to the whole model, not to the quantized one. `--dry-run` says what
-would be taken of the memory, and of what.
+the whole model: it is quantized while it is read, one matrix after another. torch does it by
+bitsandbytes, which each machine needs then (`pip install 'jupiterd[quantized]'`): NF4 in 4 bits,
+int8 with a scale for each row in 8. MLX quantizes differently, so islands of both engines are
+refused, and a run keeps the engine that it began on. `quantize: 4bit` in a machine's `jupiter.yaml`
+is the default for all that is started there with `--lora`. `model export --merge` adds the adapter
+to the whole model, not to the quantized one. `--dry-run` says what would be taken of the memory,
+and of what.
 
 Checkpoints are folders that the package peft reads. The base is kept beside them in the store:
 chat, scores and `model eval` put both together. `model export` writes the adapter alone (`--format

@@ -1,9 +1,10 @@
-"""An adapter beside quantized weights on MLX: the daemon is started anew in the midst, and
-the sum of both that is exported has the whole weights of the base, not the quantized ones."""
+"""An adapter beside quantized weights: the daemon is started anew in the midst, a gang has the
+same bits on each rank, and the sum of both that is exported has the whole weights of the base."""
 
 import asyncio
 import json
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from tests.support.daemons.training_runs import until_trained, write_letters
 from tests.support.strikes.wholeness import left_over
 
 pytestmark = [
-    pytest.mark.mlx,
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.full,
@@ -28,19 +28,25 @@ pytestmark = [
 ]
 
 STEPS, AHEAD, WAIT_S = 200, 20, 120.0
+ON_TORCH = pytest.param(
+    "torch",
+    marks=pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="needs the extra quantized"),
+)
+ENGINES = [pytest.param("mlx", marks=pytest.mark.mlx), ON_TORCH]
 SCALE = 2.0
 """alpha=16 beside rank=8."""
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 async def test_an_adapter_beside_quantized_weights_goes_on_and_is_merged_with_the_whole_ones(
-    tmp_path: Path,
+    tmp_path: Path, engine: str
 ) -> None:
     letters = write_letters(tmp_path)
     base = write_base(tmp_path, letters)
     with own_network() as prefix:
         async with running([Daemon(tmp_path, "alone", prefix)]) as cluster:
             await cluster.meet()
-            run = begin(cluster, letters, base)
+            run = begin(cluster, letters, base, "--engine", engine)
             before = await started_anew(cluster)
             shown = await until_over(cluster)
             assert shown["resumed_from_step"] >= before
@@ -55,17 +61,35 @@ async def test_an_adapter_beside_quantized_weights_goes_on_and_is_merged_with_th
     assert_merged(weights_of(whole), weights_of(base), load_file(alone / ADAPTER_FILE))
 
 
-def begin(cluster: Cluster, letters: Path, base: Path) -> str:
+@pytest.mark.parametrize("engine", [ON_TORCH])
+async def test_a_gang_trains_beside_the_same_bits_on_every_rank(
+    tmp_path: Path, engine: str
+) -> None:
+    letters = write_letters(tmp_path)
+    base = write_base(tmp_path, letters)
+    with own_network() as prefix:
+        daemons = [Daemon(tmp_path, name, prefix) for name in ("one", "two")]
+        async with running(daemons) as cluster:
+            await cluster.meet()
+            begin(cluster, letters, base, "--engine", engine, "--islands", "off", steps=60)
+            await cluster.until(
+                lambda run: len(run["gang"]) == 2 and run["step"] > 0,
+                "two ranks train",
+                WAIT_S,
+                noun="train",
+            )
+            shown = await until_over(cluster)
+            assert shown["best_bits_per_byte"] < shown["bits_per_byte_before"]
+        assert left_over(tmp_path, []) == []
+
+
+def begin(cluster: Cluster, letters: Path, base: Path, *more: str, steps: int = STEPS) -> str:
     asked = ("train", "start", "--data", str(letters), "--model", str(base), *ADAPTER)
-    asked = (*asked, "--seq-len", "64")
-    refused = cluster.ctl(*asked, "--quantize", "4bit", "--engine", "torch")
-    assert refused.returncode == 2, refused.stdout
-    assert "on torch no quantized weights are trained beside" in refused.stderr
+    asked = (*asked, *more, "--seq-len", "64", "--quantize", "4bit", "--seed", "7")
     shown = done(
         cluster,
-        *(*asked, "--quantize", "4bit", "--engine", "mlx", "--seed", "7"),
-        *("--batch-size", "4", "--gradient-accumulation-steps", "1"),
-        *("--max-steps", str(STEPS), "-o", "json"),
+        *(*asked, "--batch-size", "4", "--gradient-accumulation-steps", "1"),
+        *("--max-steps", str(steps), "-o", "json"),
     )
     return json.loads(shown)["train"]
 

@@ -124,6 +124,17 @@ def parse_adapter(text: str) -> AdapterOptions:
         raise UsageError(reason, _HINT) from error
 
 
+def with_quantize(text: str, quantize: str, *, replaces: bool = False) -> str:
+    """Return an adapter's text that says what its base is kept in, too.
+
+    replaces: in the place of what it says of that; else saying it twice is a mistake
+    """
+    parts = [part for part in text.split(",") if part]
+    if replaces:
+        parts = [part for part in parts if part.partition("=")[0].strip() != "quantize"]
+    return ",".join([*parts, f"quantize={quantize}"])
+
+
 def checked_adapter(text: str) -> str:
     """Return a text that `parse_adapter` reads; raises ValueError for any other."""
     try:

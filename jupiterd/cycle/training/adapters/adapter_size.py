@@ -15,6 +15,7 @@ from jupiterd.cycle.training.tensor_shapes import expected_tensors
 GROUP: Final = 64
 """Numbers of a row that share a scale, as mlx-lm and bitsandbytes have it."""
 
+_TORCH: Final = "torch"
 _MATRIX, _IS_IN_LAYER = 2, (".layers.", ".h.", ".blocks.")
 _LIE_TURNED: Final = frozenset({"gpt2"})
 """Architectures whose files hold matrices as [inputs, outputs]."""
@@ -46,20 +47,40 @@ def shapes_of_adapter(shape: ModelShape, options: AdapterOptions) -> dict[str, t
     return adapter_shapes(matrices_of(shape), options)
 
 
-def frozen_bytes(shape: ModelShape, options: AdapterOptions, each: int) -> int:
+def frozen_bytes(shape: ModelShape, options: AdapterOptions, each: int, engine: str) -> int:
     """Return what the weights beside an adapter take.
 
-    Quantized matrices have a scale and a bias for each group of numbers in a row; what isn't in a
-    layer, or has rows that can't be grouped, is kept as it is.
+    Quantized matrices have a scale and a bias for each group of numbers in a row on MLX, and on
+    torch a scale in fp32, of 8 bits one for a row; what isn't in a layer, or has rows that can't be
+    grouped, is kept as it is.
 
     each: bytes of a number that isn't quantized
     """
     whole = each * parameter_count(shape)
     if not options.bits:
         return whole
+    sizes = _quantized(shape)
+    grouped = sum(rows * columns for rows, columns in sizes)
+    if engine != _TORCH:
+        scales = 2 * each * grouped // GROUP
+    else:
+        scales = 4 * (grouped // GROUP if options.bits == 4 else sum(rows for rows, _ in sizes))
+    return whole - each * grouped + grouped * options.bits // 8 + scales
+
+
+def dequantized_bytes(shape: ModelShape, options: AdapterOptions, each: int, engine: str) -> int:
+    """Return what the largest matrix takes while torch multiplies with it; MLX makes none.
+
+    each: bytes of a number that is multiplied
+    """
+    if not options.bits or engine != _TORCH:
+        return 0
+    return each * max((rows * columns for rows, columns in _quantized(shape)), default=0)
+
+
+def _quantized(shape: ModelShape) -> list[tuple[int, int]]:
     sizes = matrices_of(shape).values()
-    grouped = sum(rows * columns for rows, columns in sizes if is_grouped(columns))
-    return whole - each * grouped + grouped * options.bits // 8 + 2 * each * grouped // GROUP
+    return [(rows, columns) for rows, columns in sizes if is_grouped(columns)]
 
 
 def is_grouped(columns: int) -> bool:

@@ -1,31 +1,58 @@
-"""Which engines train adapters beside quantized weights.
+"""Which gangs train adapters beside quantized weights, and what they take.
 
-Owns that rule, and what is told to those whose adapter doesn't fit. Pure. A run has one kind of
+Owns those rules, and what is told to those whose adapter doesn't fit. Pure. A run has one kind of
 bits: engines quantize differently, so an adapter that learned beside the one's errors wouldn't fit
 the other's. So gangs of both engines are refused.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Collection, Iterator, Sequence
 
 from jupiterd.cycle.training.adapters.adapter import AdapterOptions
-from jupiterd.errors import UsageError
-
-ENGINES: Final = frozenset({"mlx"})
-"""Those that train beside quantized weights."""
+from jupiterd.errors import MissingExtraError, UsageError
+from jupiterd.versions import INSTALL_QUANTIZED
 
 
-def check_quantized(engine: str, adapter: AdapterOptions | None) -> None:
-    """Raise UsageError where an engine can't keep frozen weights in as few bits as asked."""
-    if adapter is not None and adapter.bits and engine not in ENGINES:
+def check_quantized(
+    engines: Collection[str], adapter: AdapterOptions | None, lacking: Sequence[str] = ()
+) -> None:
+    """Make sure that all who are to train can keep frozen weights in as few bits as asked.
+
+    Args:
+        engines: that the run is to be trained on, by any of its islands.
+        adapter: which may ask for it.
+        lacking: names of the nodes that would train on torch and have no bitsandbytes.
+
+    Raises:
+        UsageError: both engines are to train it.
+        MissingExtraError: a node lacks what it takes.
+    """
+    if adapter is None or not adapter.bits:
+        return
+    asked = f"--quantize {adapter.quantize}"
+    if len(set(engines)) > 1:
         raise UsageError(
-            f"--quantize {adapter.quantize}: on {engine} no quantized weights are trained beside",
-            "--engine mlx, or leave --quantize out: frozen weights take 2 bytes each in bf16",
+            f"{asked}: MLX and torch quantize differently, so islands of both would train beside "
+            "different weights",
+            "--engine torch or --engine mlx, or leave --quantize out",
         )
+    if lacking:
+        raise no_bitsandbytes(asked, lacking)
+
+
+def no_bitsandbytes(
+    asked: str = "--quantize", nodes: Sequence[str] = ("this machine",)
+) -> MissingExtraError:
+    """Return what is told where torch can't quantize, and what to install where."""
+    names, lack = ", ".join(nodes), "lacks" if len(nodes) == 1 else "lack"
+    return MissingExtraError(
+        f"{asked}: {names} {lack} bitsandbytes, by which torch quantizes",
+        f"{INSTALL_QUANTIZED} there, and start jupiterd again; or --engine mlx, or leave "
+        "--quantize out",
+    )
 
 
 def smaller_adapters(
-    adapter: AdapterOptions | None, layers: int, engine: str
+    adapter: AdapterOptions | None, layers: int
 ) -> Iterator[tuple[str, AdapterOptions]]:
     """Yield options that need less memory, as people say them, the least change first."""
     if adapter is None:
@@ -34,7 +61,7 @@ def smaller_adapters(
     fewer = [count for count in (wanted // 2, wanted // 4) if count]
     for count in fewer:
         yield f"--lora with layers={count}", adapter.model_copy(update={"layers": count})
-    if adapter.bits == 4 or engine not in ENGINES:
+    if adapter.bits == 4:
         return
     quantized = adapter.model_copy(update={"quantize": "4bit"})
     yield "--quantize 4bit", quantized

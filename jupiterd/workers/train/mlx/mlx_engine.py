@@ -100,6 +100,10 @@ class MlxTrainingEngine:
         """Fill the frozen model that an adapter is trained beside."""
         self._model.load_base(weights)
 
+    def base_digest(self) -> str:
+        """Return a hash of the base's quantized matrices; empty where there are none."""
+        return self._model.base_digest
+
     def load_weights(self, weights: Tensors) -> None:
         """Replace the weights by others of the same names and shapes."""
         self._replace({name: mx.array(weights[name]) for name in self._model.shapes})

@@ -53,6 +53,8 @@ class MlxModel:
         trained = self._module if self._adapter is None else self._adapter
         self.shapes: Mapping[str, tuple[int, ...]] = trained.shapes
         """Of the parameters that it is called with, by transformers' names, or peft's."""
+        self.base_digest = ""
+        """A hash of the matrices that are quantized; empty where none is."""
         self.frozen = self._module.frozen if self._adapter is None else frozenset[str]()
         """Parameters among them that aren't trained."""
 
@@ -107,6 +109,7 @@ class MlxModel:
                 continue
             used[name] = _to_bf16(mx.array(values)) if self._in_bf16 else mx.array(values)
             mx.eval(used[name])  # or all are there in fp32 at a time
+        self.base_digest = quantized.digest()
         self._module.update_beside(used, quantized.places)
         mx.eval(self._module.inner.parameters())
         self._adapter.put_into(self._module)

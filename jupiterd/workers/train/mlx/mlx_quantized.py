@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import mlx.core as mx
 import numpy as np
+from blake3 import blake3
 from mlx import nn
 from numpy.typing import NDArray
 
@@ -38,6 +39,7 @@ class QuantizedMatrices:
                 f"--quantize: the files of this model have {turned} the other way round",
                 "leave --quantize out for this architecture",
             )
+        self._hash = blake3()
         self.places: set[str] = set()
         """Paths of those that are quantized by now, as mlx-lm has them."""
 
@@ -54,7 +56,19 @@ class QuantizedMatrices:
         parent, _, last = place.rpartition(".")
         setattr(_at(self._inner, parent), last, layer)
         self.places.add(place)
+        self._count(name, layer)
         return mx.broadcast_to(mx.zeros(()), values.shape)
+
+    def _count(self, name: str, layer: Any) -> None:  # noqa: ANN401 - attributes of mlx-lm's layer
+        """Let the hash hear of a matrix; scales are rounded to bf16, so fp32 says them exactly."""
+        self._hash.update(name.encode())
+        self._hash.update(np.array(layer.weight).tobytes())
+        for held in (layer.scales, layer.biases):
+            self._hash.update(np.array(held.astype(mx.float32)).tobytes())
+
+    def digest(self) -> str:
+        """Return a hash of all bits in hex digits; empty where nothing is quantized."""
+        return self._hash.hexdigest() if self.places else ""
 
     def _is_grouped(self, path: str) -> bool:
         return is_grouped(_at(self._inner, self._places[path]).weight.shape[-1])

@@ -5,6 +5,8 @@ Owns putting them in, and their names. Doesn't know training or files. Which mod
 to import and would bring its own trainer with it.
 """
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -17,6 +19,7 @@ from jupiterd.cycle.training.adapters.adapter import (
     tensor_name,
 )
 from jupiterd.workers.train.architectures.skeleton import MATRICES, matrix_size
+from jupiterd.workers.train.torch.torch_quantized import QuantizedMatrix
 
 
 class AdaptedLinear(nn.Module):
@@ -24,7 +27,7 @@ class AdaptedLinear(nn.Module):
 
     def __init__(self, base: nn.Module, options: AdapterOptions) -> None:
         super().__init__()
-        outputs, inputs = matrix_size(base)
+        outputs, inputs = base.size if isinstance(base, QuantizedMatrix) else matrix_size(base)
         self.base = base
         self.lora_A = nn.Parameter(torch.empty(options.rank, inputs))
         self.lora_B = nn.Parameter(torch.empty(outputs, options.rank))
@@ -47,7 +50,8 @@ def adapt(model: nn.Module, options: AdapterOptions) -> dict[str, nn.Parameter]:
         UsageError: the model has no such modules.
     """
     model.requires_grad_(requires_grad=False)
-    matrices = {path: m for path, m in model.named_modules() if isinstance(m, MATRICES)}
+    kinds = (*MATRICES, QuantizedMatrix)
+    matrices = {path: m for path, m in model.named_modules() if isinstance(m, kinds)}
     found: dict[str, nn.Parameter] = {}
     for path in adapted_modules(matrices, options):
         adapted = AdaptedLinear(matrices[path], options)
@@ -55,6 +59,13 @@ def adapt(model: nn.Module, options: AdapterOptions) -> dict[str, nn.Parameter]:
         setattr(model.get_submodule(parent), name, adapted)
         found |= {tensor_name(path, factor): getattr(adapted, factor) for factor in FACTORS}
     return found
+
+
+def keep_in_bf16(frozen: Iterable[nn.Parameter]) -> None:
+    """Keep frozen matrices and embeddings in bf16, one after another; vectors stay as they are."""
+    for parameter in frozen:
+        kind = torch.bfloat16 if parameter.ndim > 1 else parameter.dtype
+        parameter.data = parameter.data.to(kind)
 
 
 def frozen_as_everywhere(model: nn.Module) -> dict[str, Tensor]:

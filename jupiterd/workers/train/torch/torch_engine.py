@@ -18,7 +18,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from jupiterd.cycle.training.adapters.quantized_base import check_quantized
 from jupiterd.cycle.training.memory import logit_chunk_on, optimizer_bytes, options_on
 from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
@@ -33,6 +32,7 @@ from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_adapter import (
     adapt,
     frozen_as_everywhere,
+    keep_in_bf16,
     parameter_path,
 )
 from jupiterd.workers.train.torch.torch_model import (
@@ -46,6 +46,7 @@ from jupiterd.workers.train.torch.torch_model import (
     without_flash,
 )
 from jupiterd.workers.train.torch.torch_optimizer import TorchOptimizer
+from jupiterd.workers.train.torch.torch_quantized import QuantizedMatrices
 from jupiterd.workers.training_engine import (
     LOSS_SCALE,
     Gradients,
@@ -71,20 +72,15 @@ class TorchEngine:
         self.abilities = found = abilities(device)
         self.options = options_on(found, shape, plan)
         self.adapter = plan.options.adapter
-        check_quantized("torch", self.adapter)
-        self._model = (
-            make_model(shape, plan.seed, end_token, self.options)
-            if self.adapter is None
-            else empty_model(shape, end_token, self.options)
-        )
+        self._model = self._new_model(end_token)
+        bits = 0 if self.adapter is None else self.adapter.bits
+        self._quantized = QuantizedMatrices(inner_model(self._model), bits)
         self._parameters = self._all = named_parameters(self._model)
         if self.adapter is not None:
             self._parameters = adapt(inner_model(self._model), self.adapter)
             self.load_weights(first_weights(_shapes(self._parameters), plan.seed))
             if self.options.precision == "bf16":  # before a GPU has to hold them
-                for frozen in self._all.values():
-                    kind = torch.bfloat16 if frozen.ndim > 1 else frozen.dtype
-                    frozen.data = frozen.data.to(kind)
+                keep_in_bf16(self._all.values())
         nn.Module.to(self._model, device)
         if device == "cpu" and group.world_size == 1 and not self.options.compile:
             learn_used_rows(self._model)  # ranks share gradients of one kind, and so do compilers
@@ -113,6 +109,13 @@ class TorchEngine:
         self.name = f"torch/{group.backend or GLOO}" if group.world_size > 1 else "torch"
         self.config = cast("CausalModel", self._model).config
 
+    def _new_model(self, end_token: int) -> nn.Module:
+        """Return the model with its first weights; a frozen one has none, or isn't there yet."""
+        if self.adapter is None:
+            return make_model(self._shape, self._plan.seed, end_token, self.options)
+        is_quantized = self.adapter.bits > 0
+        return empty_model(self._shape, end_token, self.options, without_matrices=is_quantized)
+
     def memory_used_bytes(self) -> int:
         """Return the bytes of GPU memory in use; 0 for a CPU."""
         return torch.cuda.memory_allocated(self.device) if self.gpus else 0
@@ -139,6 +142,12 @@ class TorchEngine:
         with torch.no_grad():
             for name, parameter in self._all.items():
                 parameter.copy_(torch.from_numpy(weights[name]))
+            for name in self._quantized.names():
+                self._quantized.put(name, weights[name])
+
+    def base_digest(self) -> str:
+        """Return a hash of the base's quantized matrices; empty where there are none."""
+        return self._quantized.digest()
 
     def load_weights(self, weights: Tensors) -> None:
         """Replace the weights by others of the same names and shapes."""

@@ -4,7 +4,7 @@ Owns the model's making, and one way to call either. Doesn't know training, nor 
 """
 
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Protocol, cast
 
 import torch
@@ -27,6 +27,7 @@ from jupiterd.workers.train.torch.attention import (
 )
 from jupiterd.workers.train.torch.causal_mask import leave_out_causal_masks
 from jupiterd.workers.train.torch.qwen3 import Qwen3, can_train
+from jupiterd.workers.train.torch.torch_quantized import no_matrices
 
 _HUGGING_FACE_NAMES = {"sdpa": "sdpa", "flash": "flash_attention_2"}
 
@@ -112,10 +113,18 @@ def make_model(
 
 
 def empty_model(
-    shape: ModelShape, end_token: int = 0, options: ResolvedOptions | None = None
+    shape: ModelShape,
+    end_token: int = 0,
+    options: ResolvedOptions | None = None,
+    *,
+    without_matrices: bool = False,
 ) -> nn.Module:
-    """Return the same before its weights are drawn; raises as `make_model`."""
-    with torch.random.fork_rng(devices=[]):
+    """Return the same before its weights are drawn; raises as `make_model`.
+
+    without_matrices: they have no memory, as they will be quantized
+    """
+    making = no_matrices() if without_matrices else nullcontext()
+    with torch.random.fork_rng(devices=[]), making:
         return _empty(model_config(shape, end_token), options)
 
 

@@ -55,6 +55,11 @@ def test_the_options_of_a_run_are_there_for_a_cycle(daemon, ctl):
     }  # fmt: skip
 
 
+def test_an_adapter_of_a_cycle_has_a_quantized_base(daemon, ctl):
+    assert ctl(*START, "--lora", "rank=8", "--quantize", "4bit").exit_code == 0
+    assert daemon.executed[0][1]["training"] == {"lora": "rank=8", "quantize": "4bit"}
+
+
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_too_little_text_is_refused_before_the_daemon_hears_of_it(daemon, ctl, looked, more):
     looked(TWELVE)

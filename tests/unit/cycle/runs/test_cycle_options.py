@@ -43,6 +43,34 @@ def test_an_adapter_is_said_as_if_the_domain_s_training_had_it(rank, layers, tar
     assert CycleOptions.parse({"lora": "off"}).in_domain(text, again)[1].training.lora is None
 
 
+@pytest.mark.parametrize(
+    ("said", "of_domain", "found"),
+    [
+        ({"lora": "rank=8", "quantize": "4bit"}, "", "rank=8,quantize=4bit"),
+        ({"quantize": "8bit"}, "rank=2", "rank=2,quantize=8bit"),
+        ({"quantize": "none"}, "quantize=4bit,rank=2", "rank=2,quantize=none"),
+        ({"lora": "off", "quantize": "none"}, "rank=2", None),
+        ({"quantize": "none"}, "", None),
+    ],
+)
+def test_what_its_base_is_kept_in_is_a_part_of_the_adapter_s_text(said, of_domain, found):
+    more = f"\ntraining: {{lora: '{of_domain}'}}\n" if of_domain else ""
+    domain = parse_domain(DOMAIN + more, "python.yaml")
+    _, domain = CycleOptions.parse(said).in_domain(DOMAIN + more, domain)
+    assert domain.training.lora == found
+
+
+def test_what_it_is_kept_in_is_not_said_twice_nor_without_an_adapter():
+    domain = parse_domain(DOMAIN, "python.yaml")
+    twice = CycleOptions.parse({"lora": "quantize=8bit", "quantize": "4bit"})
+    with pytest.raises(UsageError, match="quantize is said twice"):
+        twice.in_domain(DOMAIN, domain)
+    for said in ({"quantize": "4bit"}, {"lora": "off", "quantize": "4bit"}):
+        with pytest.raises(UsageError, match="only a model that stays as it is") as caught:
+            CycleOptions.parse(said).in_domain(DOMAIN, domain)
+        assert "--lora --quantize 4bit" in (caught.value.hint or "")
+
+
 def test_a_domain_s_adapter_is_checked_as_its_file_is_read():
     with pytest.raises(InvalidDomainError, match="rnk=4 is none of rank"):
         parse_domain(f"{DOMAIN}\ntraining: {{lora: rnk=4}}\n", "python.yaml")

@@ -7,7 +7,7 @@ from jupiterd.cycle.training.adapters.adapter_size import adapter_parameters
 from jupiterd.cycle.training.adapters.quantized_base import check_quantized
 from jupiterd.cycle.training.plan import ModelShape, shape_of_config
 from jupiterd.daemon.catalog.model_specs import presets
-from jupiterd.errors import UsageError
+from jupiterd.errors import MissingExtraError, UsageError
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,23 @@ def test_a_quantized_base_is_a_part_of_the_one_text():
     assert parse_adapter("rank=8").bits == 0
 
 
-def test_quantized_weights_are_trained_beside_on_mlx_alone():
-    check_quantized("mlx", parse_adapter("quantize=4bit"))
-    check_quantized("torch", parse_adapter("rank=8"))
-    check_quantized("torch", None)
-    with pytest.raises(UsageError, match="on torch no quantized weights") as caught:
-        check_quantized("torch", parse_adapter("quantize=8bit"))
-    assert "--engine mlx" in (caught.value.hint or "")
+def test_islands_of_both_engines_do_not_train_beside_quantized_weights():
+    for engines in (["mlx", "mlx"], ["torch"]):
+        check_quantized(engines, parse_adapter("quantize=4bit"))
+    check_quantized(["mlx", "torch"], parse_adapter("rank=8"))
+    check_quantized(["mlx", "torch"], None)
+    with pytest.raises(UsageError, match="--quantize 8bit: MLX and torch quantize diff") as caught:
+        check_quantized(["torch", "mlx"], parse_adapter("quantize=8bit"))
+    assert "--engine torch or --engine mlx" in (caught.value.hint or "")
+
+
+def test_nodes_that_lack_what_torch_quantizes_by_are_named_with_what_to_install():
+    check_quantized(["torch"], parse_adapter("rank=8"), ["attic"])
+    with pytest.raises(MissingExtraError, match="--quantize 4bit: attic lacks bitsandbytes") as one:
+        check_quantized(["torch"], parse_adapter("quantize=4bit"), ["attic"])
+    assert "pip install 'jupiterd[quantized]' there" in (one.value.hint or "")
+    with pytest.raises(MissingExtraError, match="attic, cellar lack bitsandbytes"):
+        check_quantized(["torch"], parse_adapter("quantize=4bit"), ["attic", "cellar"])
 
 
 def test_layers_may_be_told_one_by_one() -> None:

@@ -15,8 +15,8 @@ from jupiterd.cycle.training.plan import parse_model
 from jupiterd.daemon.commands.start_cycle import planned_cycle
 from jupiterd.daemon.planning import adapter_support
 from jupiterd.daemon.planning.training_spec import _first_weights, training_of
-from jupiterd.errors import UsageError
-from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.errors import MissingExtraError, UsageError
+from jupiterd.ids import ArtifactId
 from jupiterd.protocol.commands.cycle_commands import StartCycle
 from tests.support.cluster.building import started
 from tests.support.daemon.term_parts import FakeMachines
@@ -39,15 +39,15 @@ ABLE = replace(MAC, trains_adapters=True)
 LORA = {"training": {"lora": "rank=4"}}
 
 
-def _trainers(*_: object) -> dict[NodeId, Hardware]:
-    return {A: ABLE}
-
-
-def planned(monkeypatch: pytest.MonkeyPatch, **said: Any) -> tuple[CycleStarted, dict[str, Any]]:
-    """A cycle that is asked for where one Mac is here."""
-    leading = leading_of(a=ABLE)
+def planned(
+    monkeypatch: pytest.MonkeyPatch, machine: Hardware | None = ABLE, **said: Any
+) -> tuple[CycleStarted, dict[str, Any]]:
+    """A cycle that is asked for where one machine is here, a Mac; None: nobody is."""
+    leading = leading_of(a=machine or ABLE)
     for module in (requested_machines, asking, estimating):
-        monkeypatch.setattr(module, "trainers", _trainers)
+        monkeypatch.setattr(module, "trainers", lambda *_: {A: machine})
+    if machine is None:
+        monkeypatch.setattr(asking, "_choice", lambda *_: None)
     return planned_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, **said}))
 
 
@@ -155,3 +155,45 @@ def test_a_cycle_is_refused_where_the_only_member_is_too_old(
     with pytest.raises(UsageError, match="can't train adapters") as refused:
         begun_with(monkeypatch, MAC, **BASE)
     assert "upgrade it" in refused.value.hint
+
+
+QUANTIZED = {"training": {"lora": "rank=4", "quantize": "4bit"}}
+
+
+def test_a_quantized_base_stands_in_the_record_with_the_engine_of_all_rounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, forecast = planned(monkeypatch, init=MODEL, **QUANTIZED)
+    assert (started.settings["lora"], started.engine) == ("rank=4,quantize=4bit", "mlx")
+    whole, needed = planned(monkeypatch, init=MODEL, **LORA)
+    assert whole.engine == "auto"
+    both = (each["expected"]["memory_bytes_per_device"] for each in (forecast, needed))
+    assert next(both) < next(both)
+
+
+def test_on_torch_it_takes_bitsandbytes_on_the_machine_that_trains(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    box = replace(BOX, trains_adapters=True)
+    with pytest.raises(MissingExtraError, match="a lacks bitsandbytes") as caught:
+        planned(monkeypatch, box, init=MODEL, **QUANTIZED)
+    assert "pip install 'jupiterd[quantized]'" in (caught.value.hint or "")
+    able = replace(box, has_bitsandbytes=True)
+    assert planned(monkeypatch, able, init=MODEL, **QUANTIZED)[0].engine == "torch"
+    assert planned(monkeypatch, box, init=MODEL, **LORA)[0].engine == "auto"
+
+
+def test_its_engine_has_to_be_said_where_nobody_who_could_train_is_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(UsageError, match="engines quantize differently") as caught:
+        planned(monkeypatch, None, init=MODEL, **QUANTIZED)
+    assert caught.value.hint == "--engine torch or --engine mlx"
+    assert planned(monkeypatch, None, init=MODEL, engine="mlx", **QUANTIZED)[0].engine == "mlx"
+
+
+def test_a_base_is_only_quantized_beside_an_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="only a model that stays as it is can be quant"):
+        planned(monkeypatch, init=MODEL, training={"quantize": "8bit"})
+    started, _ = planned(monkeypatch, init=MODEL, training={"quantize": "none"})
+    assert "lora" not in started.settings

@@ -196,6 +196,27 @@ async def test_what_is_started_on_a_machine_is_encrypted_where_its_owner_wants_t
         assert two.file_policy.added_to_cycle(CYCLE) == CYCLE
 
 
+@pytest.mark.parametrize(
+    ("asked", "becomes"),
+    [
+        ({"lora": "rank=8"}, {"lora": "rank=8,quantize=4bit"}),
+        ({"lora": "rank=8,quantize=none"}, {"lora": "rank=8,quantize=none"}),
+        ({"lora": "rank=8", "quantize": "8bit"}, {"lora": "rank=8", "quantize": "8bit"}),
+        ({"lora": "off"}, {"lora": "off"}),
+        ({"seq_len": 64}, {"seq_len": 64}),
+    ],
+)
+async def test_adapters_that_are_asked_for_on_a_machine_have_bases_as_its_owner_wants(
+    tmp_path: Path, asked: dict[str, Any], becomes: dict[str, Any]
+) -> None:
+    async with serving(tmp_path, "one", quantize="4bit") as one:
+        run = one.file_policy.added_to_training(replace(TRAINING, settings=asked))
+        cycle = one.file_policy.added_to_cycle(replace(CYCLE, training=asked))
+        assert run.settings == cycle.training == becomes
+    async with serving(tmp_path, "two") as two:
+        assert two.file_policy.added_to_cycle(replace(CYCLE, training=asked)).training == asked
+
+
 async def test_the_command_that_a_person_gives_takes_the_engine_of_the_file(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         one.hardware = one.local_view.hardware = replace(one.hardware, engines=("torch",))

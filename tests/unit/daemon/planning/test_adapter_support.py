@@ -1,25 +1,32 @@
-"""Machines of older builds, which can't train adapters."""
+"""Machines of older builds, which can't train adapters, and such that lack bitsandbytes."""
 
 from dataclasses import replace
 
 import pytest
 
 from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.cluster.values.hardware import Hardware
-from jupiterd.daemon.planning.adapter_support import check_all_train_adapters, that_train_it
+from jupiterd.daemon.planning.adapter_support import (
+    check_all_train_adapters,
+    is_quantized,
+    that_train_it,
+    without_bitsandbytes,
+)
 from jupiterd.errors import PeerUnreachableError, UsageError
 from tests.support.cluster.building import NODES, training
 from tests.support.daemon.term_parts import FakeMachines
 
 OLD = Hardware("Linux", "x86_64", "a CPU", 8, 16 << 30)
 NEW = replace(OLD, trains_adapters=True)
+ABLE = replace(NEW, has_bitsandbytes=True)
 A, B, C = NODES[:3]
 
 
-def run_with(lora: str) -> CycleState:
+def run_with(lora: str, engine: str = "torch") -> CycleState:
     state = CycleState()
     settings = {**training().settings, "lora": lora}
-    state.apply(replace(training(), settings=settings), (1, A, "u", 1))
+    state.apply(replace(training(), settings=settings, engine=engine), (1, A, "u", 1))
     return state
 
 
@@ -46,3 +53,30 @@ def test_a_machine_tells_that_it_trains_adapters_and_an_older_one_does_not() -> 
     assert Hardware.from_plain(NEW.to_plain()) == NEW
     older = {name: value for name, value in NEW.to_plain().items() if name != "trains_adapters"}
     assert Hardware.from_plain(older) == OLD
+
+
+def test_a_quantized_base_goes_on_on_torch_without_machines_that_lack_bitsandbytes() -> None:
+    assert that_train_it({A: NEW, B: ABLE}, run_with("rank=4,quantize=8bit")) == {B: ABLE}
+    for run in (run_with("rank=4,quantize=none"), run_with("quantize=4bit", "mlx")):
+        assert that_train_it({A: NEW, B: ABLE}, run) == {A: NEW, B: ABLE}
+    with pytest.raises(PeerUnreachableError, match="no node that is here has bits") as caught:
+        that_train_it({A: NEW}, run_with("quantize=4bit"))
+    assert "pip install 'jupiterd[quantized]'" in (caught.value.hint or "")
+
+
+def test_who_lacks_bitsandbytes_is_named_where_torch_is_to_quantize() -> None:
+    machines = FakeMachines({A: NEW, B: ABLE}, {A: "attic", B: "cellar", C: "gone"}, [A, B])
+    on_torch, on_mlx = (EngineChoice(each, (A, B, C), "") for each in ("torch", "mlx"))
+    assert without_bitsandbytes(machines, [on_torch]) == ["attic"]
+    assert without_bitsandbytes(machines, [on_mlx]) == []
+
+
+def test_a_text_says_whether_its_base_is_quantized() -> None:
+    assert is_quantized("rank=4, quantize=4bit")
+    assert not any(map(is_quantized, ("", "rank=4", "quantize=none,rank=8")))
+
+
+def test_a_machine_tells_that_it_has_bitsandbytes_and_an_older_one_does_not() -> None:
+    assert Hardware.from_plain(ABLE.to_plain()) == ABLE
+    older = {name: value for name, value in ABLE.to_plain().items() if name != "has_bitsandbytes"}
+    assert Hardware.from_plain(older) == NEW

@@ -98,7 +98,7 @@ def test_the_plan_counts_what_quantized_weights_take():
     engine = on_mlx(shape, "rank=4,quantize=4bit")
     assert engine.adapter is not None
     own = sum(v.nbytes for n, v in parameters_of(engine).items() if "lora" not in n)
-    assert frozen_bytes(shape, engine.adapter, 4) == own
+    assert frozen_bytes(shape, engine.adapter, 4, "mlx") == own
 
 
 def test_a_model_whose_matrices_lie_turned_is_refused():

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from jupiterd.cycle.training.adapters.adapter import parse_adapter
 from jupiterd.errors import NcclFailedError
 from jupiterd.workers.train.torch.nccl import meet_over_nccl
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.training_engine import MicroBatch
+from tests.bench.gpu import quantized
 from tests.support.workers.tiny_engine import tiny_engine, tiny_plan, train
 from tests.support.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape
 from tests.unit.workers.train.torch.test_nccl import meeting
@@ -105,3 +107,17 @@ def test_nccl_with_one_gpu_sums_and_shares_gradients(tmp_path: Path):
         assert all(p.grad is not None for p in engine._parameters.values())
     finally:
         torch.distributed.destroy_process_group()
+
+
+@pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="needs the extra quantized")
+@pytest.mark.parametrize("kind", ["4bit", "8bit"])
+@pytest.mark.parametrize(("precision", "off"), [("fp32", 1e-3), ("bf16", 0.05)])
+def test_beside_quantized_weights_it_learns_as_a_cpu_does(kind: str, precision: str, off: float):
+    plan = tiny_plan(
+        quantized.shape(),
+        adapter=parse_adapter(f"rank=8,quantize={kind}"),
+        precision=precision,
+        compile="off",
+    )
+    found, wanted = (quantized.losses(quantized.engine_of(plan, d)) for d in ("cuda", "cpu"))
+    assert largest_difference(found, wanted) < off

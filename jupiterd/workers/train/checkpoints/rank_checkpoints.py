@@ -157,9 +157,11 @@ class RankCheckpoints:
     def _waiting(self) -> Generator[None]:
         """Note how long training waits: so rarely is the next one due."""
         began_s = time.monotonic()
-        yield
-        self._clock.saved(now_s := time.monotonic())
-        self._clock.took(now_s - began_s)
+        try:
+            yield
+        finally:
+            self._clock.saved(now_s := time.monotonic())
+            self._clock.took(now_s - began_s)
 
     def save_now(self, step: int) -> CheckpointWritten | None:
         """Write the state as it is, and return once it is written; None: it is no whole one.

@@ -18,8 +18,9 @@ from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.training.tuning import tuned
 from jupiterd.daemon.catalog.model_specs import text_of_config
+from tests.bench.train.rivals.own_steps import Ended, take_steps
 from tests.bench.train.rivals.race import OURS, Race, print_rates, taken_by_turns
-from tests.bench.train.rivals.tuning import MOST_ROUNDS, SEQ_LEN, SEQUENCES, Ended, write_text
+from tests.bench.train.rivals.tuning import MOST_ROUNDS, SEQ_LEN, SEQUENCES, write_text
 from tests.bench.train.rivals.turns import Turns
 from tests.real.smollm2 import NotInTheIndexError, model_folder
 
@@ -55,19 +56,14 @@ def plan_of(shape: ModelShape, steps: int) -> TrainPlan:
 
 def ours(engine_name: str, model: Path, data: Path, steps: int, ended: Ended) -> None:
     """Take steps as a rank does, but for what it tells its daemon."""
-    from jupiterd.workers.tokens.shards import ShardSet
-    from jupiterd.workers.train.batches import RankBatches
     from jupiterd.workers.train.checkpoints.checkpoint import load_base
-    from jupiterd.workers.train.loop import TrainingLoop
     from tests.bench.train.vocabulary import engine_of
 
     shape = shape_of(model)
     plan = plan_of(shape, steps)
     engine = engine_of(engine_name, shape, plan)
     load_base(model, engine)
-    engine.begin(has_same_weights=True)
-    batches = RankBatches(ShardSet(data / "shards"), "bench", SEQUENCES, plan.micro_batch_sequences)
-    TrainingLoop(engine, plan, batches, lambda: False, lambda _: ended()).run(0)
+    take_steps(engine, plan, data / "shards", ended)
 
 
 def of_peft(model: Path, data: Path, steps: int, ended: Ended) -> None:
@@ -99,36 +95,17 @@ def of_peft(model: Path, data: Path, steps: int, ended: Ended) -> None:
 
 def of_mlx_lm(model: Path, data: Path, steps: int, ended: Ended) -> None:
     """Run what `mlx_lm lora --train` runs."""
-    from argparse import Namespace
-
-    import mlx.core as mx
-    from mlx_lm import load
-    from mlx_lm.lora import CONFIG_DEFAULTS, train_model
-    from mlx_lm.tuner.callbacks import TrainingCallback
+    from mlx_lm.lora import train_model
     from mlx_lm.tuner.datasets import load_dataset
 
-    class StepEnds(TrainingCallback):
-        def on_train_loss_report(self, train_info: dict[str, Any]) -> None:
-            ended()
+    from tests.bench.train.rivals.mlx_lm_command import StepEnds, arguments, load_in_fp32
 
-    found: Any = load(str(model))
-    loaded, tokenizer = found[:2]
-    loaded.set_dtype(mx.float32)
-    settings: dict[str, Any] = {
-        "data": str(data),
-        "train": True,
-        "num_layers": len(loaded.layers),
-        "batch_size": SEQUENCES,
-        "iters": steps,
-        "steps_per_report": 1,
-        "optimizer": "adamw",
-        "learning_rate": RATE,
-        "max_seq_length": SEQ_LEN + 1,
-        "adapter_path": str(data / "adapters"),
-        "lora_parameters": {"rank": ADAPTER.rank, "dropout": 0.0, "scale": ADAPTER.scale},
-    }
-    asked = Namespace(**CONFIG_DEFAULTS | settings)
-    train_model(asked, loaded, load_dataset(asked, tokenizer)[0], [], StepEnds())
+    loaded, tokenizer = load_in_fp32(model)
+    factors = {"rank": ADAPTER.rank, "dropout": 0.0, "scale": ADAPTER.scale}
+    asked = arguments(
+        data, loaded, steps, SEQUENCES, SEQ_LEN, learning_rate=RATE, lora_parameters=factors
+    )
+    train_model(asked, loaded, load_dataset(asked, tokenizer)[0], [], StepEnds(ended))
 
 
 def print_lora(engine: str, rounds: int) -> None:

@@ -15,16 +15,17 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.training.tuning import tuned
 from jupiterd.daemon.catalog.model_specs import text_of_config
+from tests.bench.train.rivals.own_steps import Ended, take_steps
 from tests.bench.train.rivals.race import OURS, ROOT, Race, print_rates, taken_by_turns
 from tests.bench.train.rivals.turns import Turns
 from tests.real.smollm2 import NotInTheIndexError, model_folder
 
 SEQ_LEN, SEQUENCES = 256, 4
+RATE = 2e-5
 MOST_ROUNDS = 6
 TRAINER = "Trainer"
 FULL, EVERYTHING = "mlx_lm full", "mlx_lm full, embeddings too"
@@ -75,26 +76,17 @@ def write_text(folder: Path, model: Path) -> None:
         (folder / f"{name}.jsonl").write_text(lines)
 
 
-Ended = Callable[[], None]
-"""Called after each step; the next one begins when it returns."""
-
-
 def ours(engine_name: str, model: Path, data: Path, steps: int, ended: Ended) -> None:
     """Take steps as a rank does, but for what it tells its daemon."""
-    from jupiterd.workers.tokens.shards import ShardSet
-    from jupiterd.workers.train.batches import RankBatches
     from jupiterd.workers.train.checkpoints.checkpoint import load_weights
-    from jupiterd.workers.train.loop import TrainingLoop
     from tests.bench.train.vocabulary import engine_of
 
     shape = shape_of(model)
     plan = plan_of(shape, engine_name)
     engine = engine_of(engine_name, shape, plan)
     load_weights(model, engine)
-    engine.begin(has_same_weights=True)
-    batches = RankBatches(ShardSet(data / "shards"), "bench", SEQUENCES, plan.micro_batch_sequences)
     short = TrainPlan.from_plain(plan.to_plain() | {"steps": steps})
-    TrainingLoop(engine, short, batches, lambda: False, lambda _: ended()).run(0)
+    take_steps(engine, short, data / "shards", ended)
 
 
 def of_trainer(model: Path, data: Path, steps: int, ended: Ended) -> None:
@@ -110,38 +102,18 @@ def of_trainer(model: Path, data: Path, steps: int, ended: Ended) -> None:
 
 def of_mlx_lm(model: Path, data: Path, steps: int, ended: Ended, *, everything: bool) -> None:
     """Run what `mlx_lm lora --train --fine-tune-type full` runs; with everything: its trainer."""
-    from argparse import Namespace
-
-    import mlx.core as mx
     from mlx.optimizers import AdamW
-    from mlx_lm import load
-    from mlx_lm.lora import CONFIG_DEFAULTS, train_model
-    from mlx_lm.tuner.callbacks import TrainingCallback
+    from mlx_lm.lora import train_model
     from mlx_lm.tuner.datasets import CacheDataset, load_dataset
     from mlx_lm.tuner.trainer import TrainingArgs, train
 
-    class StepEnds(TrainingCallback):
-        def on_train_loss_report(self, train_info: dict[str, Any]) -> None:
-            ended()
+    from tests.bench.train.rivals.mlx_lm_command import StepEnds, arguments, load_in_fp32
 
-    found: Any = load(str(model))
-    loaded, tokenizer = found[:2]
-    loaded.set_dtype(mx.float32)
-    settings: dict[str, Any] = {
-        "data": str(data),
-        "train": True,
-        "fine_tune_type": "full",
-        "num_layers": len(loaded.layers),
-        "batch_size": SEQUENCES,
-        "iters": steps,
-        "steps_per_report": 1,
-        "optimizer": "adamw",
-        "learning_rate": 2e-5,
-        "max_seq_length": SEQ_LEN + 1,
-        "adapter_path": str(data / "adapters"),
-    }
-    asked = Namespace(**CONFIG_DEFAULTS | settings)
-    rows, ends = load_dataset(asked, tokenizer)[0], StepEnds()
+    loaded, tokenizer = load_in_fp32(model)
+    asked = arguments(
+        data, loaded, steps, SEQUENCES, SEQ_LEN, learning_rate=RATE, fine_tune_type="full"
+    )
+    rows, ends = load_dataset(asked, tokenizer)[0], StepEnds(ended)
     if not everything:
         train_model(asked, loaded, rows, [], ends)  # no look at held-out text
         return
@@ -149,7 +121,7 @@ def of_mlx_lm(model: Path, data: Path, steps: int, ended: Ended, *, everything: 
         batch_size=SEQUENCES, iters=steps, steps_per_report=1, max_seq_length=SEQ_LEN + 1,
         adapter_file=str(data / "all.safetensors"),
     )  # fmt: skip
-    train(loaded, AdamW(learning_rate=2e-5), CacheDataset(rows), None, own, training_callback=ends)
+    train(loaded, AdamW(learning_rate=RATE), CacheDataset(rows), None, own, training_callback=ends)
 
 
 def print_tuning(engine: str, rounds: int) -> None:

@@ -182,6 +182,15 @@ class ArtifactStore:
             _remove(source)
         return artifact
 
+    @contextlib.contextmanager
+    def draft(self) -> Generator[Path]:
+        """Yield a path for a folder that is to be taken in; what is left there goes at the end."""
+        place = exclusively(self._root / "incoming", "draft")
+        try:
+            yield place / _FILES
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
     def set_aside(self, artifact: ArtifactId) -> None:
         """Hold a copy no more that was found damaged; the next fetch brings only what is damaged.
 

@@ -29,6 +29,18 @@ Tensors = Mapping[str, NDArray[np.float32]]
 NamedTensor = tuple[str, NDArray[np.float32]]
 """A name and float32 values."""
 
+
+class TensorPiece(NamedTuple):
+    """Numbers that stand together in a tensor which ranks share."""
+
+    name: str
+    """Of a weight, or KIND.NAME of the optimizer's state."""
+    start: int
+    """Of the first number, in the tensor flattened in row-major order."""
+    values: NDArray[np.float32]
+    """[numbers]"""
+
+
 Gradients = Mapping[str, Any]
 """Parameter name -> a gradient in the engine's own type; it never leaves the process."""
 
@@ -226,6 +238,13 @@ class TrainingEngine(Protocol):
 
     def each_moment(self) -> Iterator[NamedTensor]:
         """Yield the optimizer's state as `moments` has it, whole, in the same way."""
+        ...
+
+    def own_pieces(self) -> Iterator[TensorPiece]:
+        """Yield what this rank holds of weights and optimizer state; no other one takes part.
+
+        Only with a partition: pieces of all ranks make up all tensors, and none lies with two.
+        """
         ...
 
     def load_base(self, weights: Tensors) -> None:

@@ -40,6 +40,7 @@ from jupiterd.daemon.executor.device_allocation import (
 from jupiterd.daemon.executor.gang_stores import GangStores
 from jupiterd.daemon.executor.gang_tunnels import GangTunnels, RankTunnels, on_loopback
 from jupiterd.daemon.executor.offered_paths import OfferedPaths, requester
+from jupiterd.daemon.executor.old_parts import OldParts
 from jupiterd.daemon.executor.outer_step_inputs import OuterStepInputs
 from jupiterd.daemon.executor.state_snapshots import (
     StateSnapshots,
@@ -249,12 +250,13 @@ class WorkerRunner:
                 work = self._run_process(
                     order, params, inputs, spool, tunnels, snapshots.descriptors
                 )
-                saved_step = -1
+                saved_step, parts = -1, OldParts(self._artifact_cache.store, order)
                 try:
                     async with aclosing(work) as events:
                         async for event in events:
                             if isinstance(event, CheckpointStored):
                                 saved_step = event.progress.step
+                                await parts.stored(event.artifact)
                             yield event
                 except JupiterError as error:
                     if not error.is_permanent:  # a loss that is no number would be none again

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jupiterd.cycle.training.document_masking import check_documents_apart
-from jupiterd.cycle.training.partition.partition import Partition
+from jupiterd.cycle.training.partition.partition import PARAM, Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError, UsageError
 from jupiterd.workers.link import Task
@@ -53,7 +53,7 @@ def read_job(task: Task, world_size: int) -> TrainingJob:
     if shards.index.tokenizer_hash != tokenizer_hash(task.inputs["tokenizer"]):
         raise UsageError("the shards were made with another tokenizer", "prepare the data again")
     end = end_token(task.inputs["tokenizer"])
-    cut = task.params.get("partition")
+    cut = task.params.get(PARAM)
     partition = None if cut is None else Partition.of(cut)
     return TrainingJob(shape, plan, int(task.params["round"]), shards, end, partition)
 

@@ -384,12 +384,12 @@ class RankTraining:
         )
         self._checkpoints.check()
         writes = self._rounds is None and self._writes(done)
-        if self._is_cut:  # all take part; the first one's clock counts
+        if self._is_cut:  # all write; the first one's clock counts
             writes = bool(self._engine.gather([float(writes)])[0][0])
         if writes or not done.is_complete:
             self._report_busy(done.step)
         if writes:
-            must_be_saved = done.is_last and self._engine.rank == 0
+            must_be_saved = done.is_last and (self._is_cut or self._engine.rank == 0)
             self._write(done.step, must_be_saved=must_be_saved)
         if not done.is_last:
             self._snapshots.after(done.step)
@@ -397,9 +397,8 @@ class RankTraining:
     def _write(self, step: int, *, must_be_saved: bool) -> None:
         if not self._is_cut:
             self._checkpoints.write(step, must_be_saved=must_be_saved)
-            return
-        writes = self._engine.rank == 0
-        self._checkpoints.write_together(step, writes=writes, must_be_saved=must_be_saved)
+        else:
+            self._checkpoints.write_part(step, must_be_saved=must_be_saved)
 
     def _report_busy(self, step: int) -> None:
         """Report that the next step begins later, so that the watchdog doesn't end this rank."""

@@ -16,6 +16,9 @@ from typing import Any, Final, Self
 
 from jupiterd.errors import Bug
 
+PARAM: Final = "partition"
+"""What the order to a rank calls it."""
+
 STAGES: Final = (1, 2, 3)
 GRADIENTS: Final = 2
 WEIGHTS: Final = 3

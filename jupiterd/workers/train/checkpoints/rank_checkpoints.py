@@ -18,6 +18,7 @@ import numpy as np
 from jupiterd.cycle.training.horizon import Horizon, is_on_trunk
 from jupiterd.cycle.training.memory import checkpoint_bytes
 from jupiterd.cycle.training.save_clock import SaveClock, joint_interval_s, save_interval_s
+from jupiterd.errors import Bug
 from jupiterd.protocol.frames import CheckpointUnsaved, CheckpointWritten
 from jupiterd.protocol.training_values import TrainingProgress
 from jupiterd.workers.disk_room import is_out_of_room
@@ -29,7 +30,7 @@ from jupiterd.workers.train.checkpoints.checkpoint import (
     write,
 )
 from jupiterd.workers.train.checkpoints.checkpoint_saver import CheckpointSaver
-from jupiterd.workers.train.checkpoints.joint_checkpoint import JointCheckpoint
+from jupiterd.workers.train.checkpoints.part_writer import BestPlace, PartWriter
 from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
 from jupiterd.workers.train.island.learning_rate_ramp import LearningRateRamp
 from jupiterd.workers.train.job import TrainingJob
@@ -76,7 +77,8 @@ class RankCheckpoints:
         self._job = job
         self._engine = engine
         self._saver = CheckpointSaver(task.inputs["tokenizer"])
-        self._joint = JointCheckpoint(engine, task.inputs["tokenizer"])
+        is_cut = engine.partition is not None
+        self._parts = PartWriter(engine, task.inputs["tokenizer"]) if is_cut else None
         self.tally = tally
         self.steps_before = 0
         """Steps that the optimizer had taken when the round began."""
@@ -89,7 +91,6 @@ class RankCheckpoints:
         start = task.inputs.get("checkpoint")
         self.last_good = "none" if start is None else start.name
         """What people are told of."""
-        is_cut = engine.partition is not None
         interval_s = joint_interval_s(0.0) if is_cut else _interval_s(task, job)
         self._clock = SaveClock(interval_s, time.monotonic())
         self.has_room = True
@@ -124,34 +125,32 @@ class RankCheckpoints:
             None if must_be_saved else lambda: self._unsaved(step),
         )
 
-    def write_together(self, step: int, *, writes: bool, must_be_saved: bool = False) -> None:
-        """Write a checkpoint of a model that is cut over the ranks, all of which call this.
+    def write_part(self, step: int, *, must_be_saved: bool = False) -> None:
+        """Write this rank's part, where a model is cut over the ranks: all write after one step.
 
-        writes: this rank's folder is the one that is written
         must_be_saved: a disk without room for it is an error
         """
-        name = f"checkpoint-{step:08}"
-        folder = self._task.output_dir / name if writes else None
+        name = f"part-{step:08}"
+        best, state = self._best_place(step), self._state(step)
+        is_best = best is not None and best.takes_over
+        if is_best:
+            state = replace(state, on_trunk=False)
+        if self._parts is None:
+            raise Bug("a rank that holds everything has no part")
         try:
             with self._waiting():
-                progress = self._write_together(step, folder)
+                self._parts.write(state, self._task.output_dir / name, best)
         except OSError as error:
             if must_be_saved or not is_out_of_room(error):
                 raise
             self._unsaved(step)
         else:
-            if writes:
-                self._written(CheckpointWritten(name, progress))
+            self._written(CheckpointWritten(name, self.progress(state, is_best=is_best)))
 
-    def _write_together(self, step: int, folder: Path | None) -> TrainingProgress:
-        """Take part in writing; of the last step, the best weights that there were."""
+    def _best_place(self, step: int) -> BestPlace | None:
+        file = self.best_file(step)
         is_last = self.watch is not None and step >= self.watch.end_step
-        best, state = self.best_file(step), self._state(step)
-        is_best = is_last and best is not None
-        if is_best:
-            state = replace(state, on_trunk=False)
-        self._joint.write(state, folder, best, is_last=is_last)
-        return self.progress(state, is_best=is_best)
+        return None if file is None else BestPlace(file, is_last)
 
     @contextmanager
     def _waiting(self) -> Generator[None]:

@@ -36,6 +36,7 @@ from jupiterd.workers.training_engine import (
     MicroBatch,
     NamedTensor,
     Rows,
+    TensorPiece,
     Tensors,
     Updating,
     digest,
@@ -95,6 +96,11 @@ class MlxTrainingEngine:
     def each_moment(self) -> Iterator[NamedTensor]:
         """Yield the optimizer's state one by one."""
         yield from self.moments().items()
+
+    def own_pieces(self) -> Iterator[TensorPiece]:
+        """Yield all weights and optimizer state."""
+        for name, values in {**self.weights(), **self.moments()}.items():
+            yield TensorPiece(name, 0, values.ravel())
 
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model that an adapter is trained beside."""

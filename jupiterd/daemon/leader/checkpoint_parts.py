@@ -1,0 +1,123 @@
+"""The parts of checkpoints that ranks write side by side, put together at the leader.
+
+Owns which parts belong together, and that each whole set becomes a checkpoint while training goes
+on. Doesn't know how bytes are placed (`checkpoint_assembly`), or how a checkpoint is recorded.
+
+A part lies with its writer and, once it is put together, with the leader; the checkpoint gets a
+second place as any other does.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+from jupiterd.daemon.artifacts.checkpoint_assembly import assemble
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.runtime.work_events import CheckpointStored
+from jupiterd.errors import DiskFullError, JupiterError
+from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.store.artifacts import ArtifactStore
+from jupiterd.store.disk import NO_ROOM, is_no_room
+
+log = logging.getLogger(__name__)
+
+Add = Callable[[NodeId, CheckpointStored], None]
+"""Takes a checkpoint that is whole, and who holds it."""
+
+
+class CheckpointParts:
+    """Those of one attempt."""
+
+    def __init__(self, reach: ArtifactReach, self_id: NodeId, ranks: int) -> None:
+        self._reach, self._self_id, self._ranks = reach, self_id, ranks
+        self._sets: dict[int, dict[int, tuple[NodeId, CheckpointStored]]] = {}
+        """Step -> rank -> who holds its part, and the part."""
+        self._news = asyncio.Event()
+        self._is_complete = False
+
+    def add(self, rank: int, holder: NodeId, part: CheckpointStored) -> None:
+        """Take in a rank's part."""
+        self._sets.setdefault(part.progress.step, {})[rank] = (holder, part)
+        self._news.set()
+
+    @asynccontextmanager
+    async def assembling(self, add: Add) -> AsyncGenerator[None]:
+        """Put together meanwhile; leaving the context waits for the rest, an error leaves it."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._assemble_all(add))
+            yield
+            self._is_complete = True
+            self._news.set()
+
+    async def rest(self) -> list[tuple[NodeId, CheckpointStored]]:
+        """Return the last set that is whole and wasn't put together, as a checkpoint by now."""
+        found: list[tuple[NodeId, CheckpointStored]] = []
+        with suppress(JupiterError):  # it is logged
+            await self._assemble_newest(lambda node, made: found.append((node, made)))
+        return found
+
+    async def _assemble_all(self, add: Add) -> None:
+        while True:
+            with suppress(JupiterError):  # it is logged, and the next one contains all of it
+                if await self._assemble_newest(add):
+                    continue
+            if self._is_complete:
+                return
+            self._news.clear()
+            await self._news.wait()
+
+    async def _assemble_newest(self, add: Add) -> bool:
+        """Make a checkpoint of the last whole set, and forget those before; say if there was one.
+
+        Raises:
+            JupiterError: a part can't be had, or there is no room.
+        """
+        whole = [step for step, found in self._sets.items() if len(found) == self._ranks]
+        if not whole:
+            return False
+        newest = max(whole)
+        parts = [self._sets[newest][rank] for rank in range(self._ranks)]
+        self._sets = {step: found for step, found in self._sets.items() if step > newest}
+        try:
+            artifact = await self._made([part.artifact for _, part in parts])
+        except JupiterError as error:
+            extra = {"step": newest, "reason": error.message}
+            log.warning("checkpoint_not_assembled", extra=extra)
+            raise
+        log.info("checkpoint_assembled", extra={"step": newest, "artifact": artifact})
+        add(self._self_id, CheckpointStored(artifact, parts[0][1].progress))
+        await self._drop([part.artifact for node, part in parts if node != self._self_id])
+        return True
+
+    async def _made(self, parts: list[ArtifactId]) -> ArtifactId:
+        store = self._reach.artifact_cache.store
+        for part in parts:
+            await self._reach.fetch(part)
+        folders = [store.path(part) for part in parts]
+        return await asyncio.to_thread(partial(_assembled, store, folders))
+
+    async def _drop(self, fetched: list[ArtifactId]) -> None:
+        """Give up other nodes' parts here: the checkpoint has all of them."""
+        store = self._reach.artifact_cache.store
+        for part in fetched:
+            await asyncio.to_thread(store.remove, part)
+
+
+def _assembled(store: ArtifactStore, parts: list[Path]) -> ArtifactId:
+    """Return a checkpoint of these parts, in the store.
+
+    Raises:
+        CorruptArtifactError: they don't make up a whole one.
+        DiskFullError: there is no room.
+    """
+    try:
+        with store.draft() as draft:
+            assemble(parts, draft)
+            return store.ingest(draft)
+    except OSError as error:
+        if is_no_room(error):
+            raise DiskFullError(NO_ROOM) from error
+        raise

@@ -1,0 +1,125 @@
+"""This rank's part of a checkpoint, where no rank holds all of the model.
+
+Owns what goes into it: each rank's own stretches, and with the first one whatever there is once.
+Together they are the folder that a rank that holds everything writes (`checkpoint`), to the last
+byte. No rank waits for another, and none has more in memory than it trains with.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from jupiterd.protocol.checkpoint_part import (
+    DATA_FILE,
+    DESCRIPTION_FILE,
+    FILES_DIR,
+    CheckpointPart,
+    Extent,
+)
+from jupiterd.workers.tensor_file import StoredTensors, file_head
+from jupiterd.workers.tensor_writer import save_each
+from jupiterd.workers.train.architectures.folder_weights import names_in_files
+from jupiterd.workers.train.checkpoints.checkpoint import (
+    BEST_FILE,
+    OPTIMIZER_FILE,
+    STATE_DIR,
+    STATE_FILE,
+    TrainingState,
+    state_text,
+    whole_or_nothing,
+    write_texts,
+)
+from jupiterd.workers.train.checkpoints.checkpoint_format import format_of
+from jupiterd.workers.training_engine import TrainingEngine, moments_of
+
+MOMENTS = f"{STATE_DIR}/{OPTIMIZER_FILE}"
+"""Path in the checkpoint."""
+
+
+@dataclass(frozen=True)
+class BestPlace:
+    """The best weights so far, where they aren't those of the step."""
+
+    file: Path
+    takes_over: bool
+    """Training is over: they take the place of the step's."""
+
+
+class PartWriter:
+    """Writes the parts of one rank."""
+
+    def __init__(self, engine: TrainingEngine, tokenizer: Path) -> None:
+        self._engine = engine
+        self._tokenizer = tokenizer
+        self._theirs = names_in_files(engine.config, engine.shapes)
+        self._weights = format_of(engine).file
+        """Path in the checkpoint."""
+        self._heads, self._places = self._layout()
+
+    def write(self, state: TrainingState, folder: Path, best: BestPlace | None) -> None:
+        """Write the part's folder, or nothing where that fails.
+
+        It isn't synced: whoever takes it in syncs it to the disk.
+
+        Raises:
+            OSError: it couldn't be written.
+        """
+        leaves_out = best is not None and best.takes_over
+        with whole_or_nothing(folder, is_synced=False) as draft:
+            draft.mkdir()
+            if self._engine.rank == 0:
+                self._add_files(draft / FILES_DIR, state, best)
+            with (draft / DATA_FILE).open("wb") as data:
+                extents = [*self._written(data, leaves_out_weights=leaves_out)]
+            text = CheckpointPart(extents).to_text()
+            (draft / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
+
+    def _layout(self) -> tuple[Mapping[str, bytes], Mapping[str, tuple[str, int]]]:
+        """Return the head of each file of tensors, and each tensor's file and offset there."""
+        shapes = self._engine.shapes
+        weights = {name: shapes[name] for name in shapes}
+        moments = {
+            f"{kind}.{name}": shape
+            for name, shape in shapes.items()
+            for kind in moments_of(name, len(shape), self._engine.options)
+        }
+        renamed = {self._theirs[name]: shape for name, shape in weights.items()}
+        weights_head, weights_at = file_head(renamed)
+        moments_head, moments_at = file_head(moments)
+        places = {name: (self._weights, weights_at[self._theirs[name]]) for name in weights}
+        places |= {name: (MOMENTS, moments_at[name]) for name in moments}
+        return {self._weights: weights_head, MOMENTS: moments_head}, places
+
+    def _written(self, data: BinaryIO, *, leaves_out_weights: bool) -> Iterator[Extent]:
+        """Yield where the bytes go that are written."""
+        left_out = {self._weights} if leaves_out_weights else set[str]()
+        if self._engine.rank == 0:
+            for file, head in self._heads.items():
+                if file not in left_out:
+                    data.write(head)
+                    yield Extent(file, 0, len(head))
+        for name, start, values in self._engine.own_pieces():
+            file, offset = self._places[name]
+            if file not in left_out:
+                data.write(np.ascontiguousarray(values, "<f4").data)
+                yield Extent(file, offset + 4 * start, 4 * len(values))
+
+    def _add_files(self, folder: Path, state: TrainingState, best: BestPlace | None) -> None:
+        """Write what there is once."""
+        write_texts(folder, format_of(self._engine), self._tokenizer)
+        (folder / STATE_DIR).mkdir()
+        (folder / STATE_DIR / STATE_FILE).write_text(state_text(state), encoding="utf-8")
+        if best is not None and best.takes_over:
+            self._add_best(best.file, folder / self._weights)
+        elif best is not None:
+            shutil.copyfile(best.file, folder / STATE_DIR / BEST_FILE)
+
+    def _add_best(self, best: Path, to: Path) -> None:
+        """Write the best weights under the names that files have for them."""
+        stored = StoredTensors(best)
+        shapes = {self._theirs[name]: shape for name, shape in self._engine.shapes.items()}
+        save_each(((self._theirs[name], stored[name]) for name in self._engine.shapes), shapes, to)

@@ -1,0 +1,117 @@
+"""Parts that ranks have written side by side become a checkpoint at the leader."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.leader.checkpoint_parts import CheckpointParts
+from jupiterd.daemon.runtime.work_events import CheckpointStored
+from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.protocol.checkpoint_part import (
+    DATA_FILE,
+    DESCRIPTION_FILE,
+    FILES_DIR,
+    CheckpointPart,
+    Extent,
+)
+from jupiterd.protocol.training_values import TrainingProgress
+from tests.unit.daemon.leader.test_artifact_reach import Three, led_by_the_first
+
+pytestmark = pytest.mark.net
+
+FILE = "model.safetensors"
+BYTES = b"0123456789"
+BOUNDS = (0, 3, 3, 10)
+"""Of the ranks' bytes; the second one has none."""
+
+Made = list[tuple[NodeId, CheckpointStored]]
+
+
+def part_of(node: Node, rank: int, step: int, folder: Path) -> CheckpointStored:
+    """Have a node write a rank's part of a step."""
+    place = folder / f"{step}-{rank}"
+    place.mkdir()
+    start, end = BOUNDS[rank], BOUNDS[rank + 1]
+    extents = [Extent(FILE, start, end - start)] if end > start else []
+    (place / DESCRIPTION_FILE).write_text(CheckpointPart(extents).to_text())
+    (place / DATA_FILE).write_bytes(BYTES[start:end])
+    if not rank:
+        (place / FILES_DIR).mkdir()
+        (place / FILES_DIR / "state.json").write_text(f"step {step}")
+    else:  # parts of two steps are no equal artifacts
+        (place / f"of-{rank}-{step}").write_text("")
+    artifact = node.artifact_cache.store.ingest(place)
+    return CheckpointStored(artifact, TrainingProgress(step, 10 * step, 0, 1.0, {}))
+
+
+@asynccontextmanager
+async def parts_of(folder: Path) -> AsyncGenerator[tuple[Three, CheckpointParts]]:
+    async with led_by_the_first(folder) as (nodes, leading):
+        yield nodes, CheckpointParts(leading.reach, leading.term.self_id, len(BOUNDS) - 1)
+
+
+def add(parts: CheckpointParts, nodes: Three, ranks: range, step: int, folder: Path) -> None:
+    for rank in ranks:
+        node = nodes[rank]
+        parts.add(rank, node.identity.node_id, part_of(node, rank, step, folder))
+
+
+def read(nodes: Three, artifact: ArtifactId) -> tuple[bytes, str]:
+    folder = nodes[0].artifact_cache.store.path(artifact)
+    return (folder / FILE).read_bytes(), (folder / "state.json").read_text()
+
+
+async def test_a_whole_set_becomes_a_checkpoint_with_the_leader(tmp_path: Path) -> None:
+    made: Made = []
+    async with parts_of(tmp_path) as (nodes, parts):
+        async with parts.assembling(lambda node, stored: made.append((node, stored))):
+            add(parts, nodes, range(3), 5, tmp_path)
+        ((holder, stored),) = made
+        assert holder == nodes[0].identity.node_id
+        assert stored.progress.step == 5
+        assert read(nodes, stored.artifact) == (BYTES, "step 5")
+
+
+async def test_others_parts_stay_with_their_writers_alone(tmp_path: Path) -> None:
+    made: Made = []
+    async with parts_of(tmp_path) as (nodes, parts):
+        theirs = part_of(nodes[2], 2, 5, tmp_path)
+        async with parts.assembling(lambda node, stored: made.append((node, stored))):
+            add(parts, nodes, range(2), 5, tmp_path)
+            parts.add(2, nodes[2].identity.node_id, theirs)
+        assert made
+        holding = [node.artifact_cache.store.holds(theirs.artifact) for node in nodes]
+        assert holding == [False, False, True]
+
+
+async def test_of_several_sets_the_last_one_counts(tmp_path: Path) -> None:
+    async with parts_of(tmp_path) as (nodes, parts):
+        for step in (5, 6):
+            add(parts, nodes, range(3), step, tmp_path)
+        ((_, stored),) = await parts.rest()
+        assert stored.progress.step == 6
+        assert await parts.rest() == []
+
+
+async def test_a_set_that_lacks_a_lost_ranks_part_is_no_checkpoint(tmp_path: Path) -> None:
+    async with parts_of(tmp_path) as (nodes, parts):
+        add(parts, nodes, range(3), 5, tmp_path)
+        add(parts, nodes, range(2), 6, tmp_path)
+        ((_, stored),) = await parts.rest()
+        assert stored.progress.step == 5
+
+
+async def test_a_part_that_is_gone_costs_its_step_alone(tmp_path: Path) -> None:
+    made: Made = []
+    async with parts_of(tmp_path) as (nodes, parts):
+        lost = part_of(nodes[1], 1, 5, tmp_path)
+        nodes[1].artifact_cache.store.remove(lost.artifact)
+        async with parts.assembling(lambda node, stored: made.append((node, stored))):
+            add(parts, nodes, range(1), 5, tmp_path)
+            parts.add(1, nodes[1].identity.node_id, lost)
+            add(parts, nodes, range(2, 3), 5, tmp_path)
+            add(parts, nodes, range(3), 7, tmp_path)
+        assert [stored.progress.step for _, stored in made] == [7]

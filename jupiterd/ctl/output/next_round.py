@@ -6,6 +6,7 @@ Owns only the texts.
 from collections.abc import Mapping
 from typing import Any
 
+from jupiterd.formats import plain
 from jupiterd.ids import short
 
 
@@ -26,7 +27,8 @@ def rolled_back_lines(done: Mapping[str, Any]) -> list[str]:
     """Return what rolling a student back leads to; `done` as for a promotion."""
     student = short(str(done["student"]))
     if not done.get("generates", True):
-        return [f"student {student} is promoted no more"]
+        now = f": promoted means {plain(done['promoted'])} now" if done.get("promoted") else ""
+        return [f"student {student} is promoted no more{now}"]
     line = f"from round {done['from_round']} on student {student} is out of force"
     return [line, *next_round_lines(done)]
 

@@ -22,6 +22,8 @@ class PromotedModels:
     """Their artifact ids, the newest last: those before it come back where it goes."""
     notices: tuple[str, ...] = ()
     """What happened, in sentences, round by round."""
+    rolled_back: frozenset[str] = frozenset()
+    """The students that went again, some of which may have come back since."""
 
     @property
     def newest(self) -> str:
@@ -30,13 +32,13 @@ class PromotedModels:
 
     def with_student(self, student: str, notice: str) -> "PromotedModels":
         """Return the same with this student as the newest, wherever it was before."""
-        others = self.without(student, notice)
-        return replace(others, students=(*others.students, student))
+        others = (each for each in self.students if each != student)
+        return replace(self, students=(*others, student), notices=(*self.notices, notice))
 
     def without(self, student: str, notice: str) -> "PromotedModels":
         """Return what is left when a student goes."""
         left = tuple(each for each in self.students if each != student)
-        return PromotedModels(left, (*self.notices, notice))
+        return PromotedModels(left, (*self.notices, notice), self.rolled_back | {student})
 
 
 def promoted_models_after(rounds: Sequence[PastRound], margin_bpb: float) -> PromotedModels:

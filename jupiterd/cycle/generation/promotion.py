@@ -83,6 +83,8 @@ class ActiveGenerators:
     """The student whose canary the round is, or empty."""
     notices: tuple[str, ...] = ()
     """What happened, in sentences, round by round."""
+    rolled_back: frozenset[str] = frozenset()
+    """The students that went again, some of which may have come back since."""
 
     @property
     def students(self) -> tuple[str, ...]:
@@ -108,7 +110,9 @@ class ActiveGenerators:
             for template, stack in self.primary.items()
         }
         primary = {template: stack for template, stack in left.items() if stack}
-        return replace(self, primary=primary, canary="" if self.canary == student else self.canary)
+        canary = "" if self.canary == student else self.canary
+        rolled_back = self.rolled_back | {student}
+        return replace(self, primary=primary, canary=canary, rolled_back=rolled_back)
 
 
 @dataclass(frozen=True)

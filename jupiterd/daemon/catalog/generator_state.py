@@ -64,6 +64,18 @@ def generation_document(cycle: CycleState) -> dict[str, Any]:
     }
 
 
+def is_back_at_its_base(cycle: CycleState) -> bool:
+    """Say whether students of a cycle were promoted, and all were rolled back again."""
+    domain = domain_of(cycle)
+    if domain is None:
+        return False
+    if domain.wants_generated_text:
+        writing = active_generators_of(cycle, domain)
+        return bool(writing.rolled_back) and not writing.students
+    promoted = promoted_models_of(cycle, domain)
+    return bool(promoted.rolled_back) and not promoted.students
+
+
 def _newest_writer(cycle: CycleState, writers: Iterable[str]) -> str:
     """Return the writer that the last round has trained; where none did, the folder of others."""
     trained = {done.final_checkpoint: done.round for done in cycle.rounds}

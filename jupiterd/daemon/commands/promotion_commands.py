@@ -17,10 +17,10 @@ from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.catalog.generator_state import domain_of, has_templates
-from jupiterd.daemon.catalog.model_catalog import CANDIDATE
+from jupiterd.daemon.catalog.model_catalog import CANDIDATE, models_of
 from jupiterd.daemon.catalog.round_history import active_generators_of, promoted_models_of
 from jupiterd.daemon.leader.term import Term
-from jupiterd.daemon.serving.named_models import named_model
+from jupiterd.daemon.serving.named_models import named_model, promoted_now
 from jupiterd.errors import ConflictError, NotFoundError, StudentOnTrialError, UsageError
 from jupiterd.ids import ArtifactId, CycleId, short
 from jupiterd.protocol.commands.cycle_commands import PromoteModel, RollBackStudent
@@ -37,6 +37,12 @@ async def roll_back(term: Term, command: RollBackStudent) -> dict[str, Any]:
         NotFoundError: there is no such cycle.
         UsageError: several ids begin so.
     """
+    done = await _rolled_back(term, command)
+    now = promoted_now(term.state, models_of(term.state))
+    return {**done, "promoted": None if now is None else now.name}
+
+
+async def _rolled_back(term: Term, command: RollBackStudent) -> dict[str, Any]:
     cycle, begun = meant_cycle(term.state, command.cycle or "", first_going_on=True)
     if appointed := _appointed(cycle):  # by people, and where text is written not in force yet
         student = max(appointed, key=attrgetter("edit")).student

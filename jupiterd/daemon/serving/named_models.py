@@ -5,7 +5,8 @@ ask here. Pure: it is handed the state. Doesn't know which node has a model, or 
 
 | name | model |
 |---|---|
-| promoted | see `model_catalog.promoted_model` |
+| promoted | see `model_catalog.promoted_model`; where every promoted student was rolled back, the \
+weights with which their cycle began |
 | base | the weights with which that cycle began; where nothing is promoted, those with which the \
 newest cycle or training run began that was given any |
 | NAME/base | those with which the cycle or training run of the model NAME began |
@@ -21,6 +22,7 @@ from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.serving.promotion_follow import PROMOTED
 from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.cycle.runs.recorded_settings import base_of
+from jupiterd.daemon.catalog.generator_state import is_back_at_its_base
 from jupiterd.daemon.catalog.model_catalog import (
     GENERATOR,
     RUN,
@@ -63,25 +65,37 @@ def named_model(state: State, name: str) -> KnownModel:
     if name == BASE:
         return _base(state, models)
     if name.endswith(_OF):
-        return _base_of(state, models, _called(models, name.removesuffix(_OF)))
-    return _called(models, name)
+        return _base_of(state, models, _called(state, models, name.removesuffix(_OF)))
+    return _called(state, models, name)
+
+
+def promoted_now(state: State, models: Sequence[KnownModel]) -> KnownModel | None:
+    """Return the model that `promoted` means; None: none was promoted, or none is any more."""
+    return promoted_model(models) or _left_by_students(state, models)
+
+
+def _left_by_students(state: State, models: Sequence[KnownModel]) -> KnownModel | None:
+    """Return what the newest cycle began with whose promoted students were all rolled back."""
+    newest_first = sorted(state.cycles.values(), key=attrgetter("start_order"), reverse=True)
+    found = (run for run in newest_first if _begun_with(run) and is_back_at_its_base(run))
+    return next((_brought(models, run) for run in found), None)
 
 
 def served_names(state: State) -> list[str]:
     """Return every name that has a model now, `promoted` and `base` first."""
     models = models_of(state)
-    found = [PROMOTED] if promoted_model(models) is not None else []
+    found = [PROMOTED] if promoted_now(state, models) is not None else []
     run = _run_of_base(state, models)
     found += [BASE] if run is not None and _begun_with(run) else []
     return list(dict.fromkeys([*found, *(each.name for each in models)]))
 
 
-def _called(models: Sequence[KnownModel], name: str) -> KnownModel:
-    return _promoted(models) if name == PROMOTED else model_meant(models, name)
+def _called(state: State, models: Sequence[KnownModel], name: str) -> KnownModel:
+    return _promoted(state, models) if name == PROMOTED else model_meant(models, name)
 
 
-def _promoted(models: Sequence[KnownModel]) -> KnownModel:
-    if (found := promoted_model(models)) is not None:
+def _promoted(state: State, models: Sequence[KnownModel]) -> KnownModel:
+    if (found := promoted_now(state, models)) is not None:
         return found
     if models:
         raise NotFoundError("no model is promoted yet", _what_works(models))
@@ -142,7 +156,7 @@ def _with_base(state: State, models: Sequence[KnownModel]) -> Iterator[KnownMode
 
 def _run_of_base(state: State, models: Sequence[KnownModel]) -> CycleState | None:
     """Return the cycle or run whose beginning `base` means; it may have begun at random."""
-    if (promoted := promoted_model(models)) is not None:
+    if (promoted := promoted_now(state, models)) is not None:
         return state.cycles.get(promoted.run)
     newest_first = sorted(state.cycles.values(), key=attrgetter("start_order"), reverse=True)
     return next((run for run in newest_first if is_whole(run) and _begun_with(run)), None)

@@ -24,9 +24,10 @@ from jupiterd.cluster.serving.promotion_follow import (
     stopped,
 )
 from jupiterd.cluster.serving.served_model import ServedModel
-from jupiterd.daemon.catalog.model_catalog import models_of, promoted_model
+from jupiterd.daemon.catalog.model_catalog import models_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.serving.local_engines import HoldsEngines
+from jupiterd.daemon.serving.named_models import promoted_now
 from jupiterd.errors import (
     BusyError,
     CorruptArtifactError,
@@ -70,7 +71,7 @@ class KnowsPromotions(Protocol):
 
 def promoted_in(state: State) -> ArtifactId | None:
     """Return the artifact that `promoted` means; None: nothing was promoted yet."""
-    found = promoted_model(models_of(state))
+    found = promoted_now(state, models_of(state))
     return None if found is None else found.artifact
 
 

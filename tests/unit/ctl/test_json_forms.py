@@ -177,7 +177,12 @@ def daemon(daemon, tmp_path, monkeypatch):
         "cycle.pause": {"cycle": cycle()["id"]},
         "cycle.resume": {"cycle": cycle()["id"]},
         "cycle.stop": {"cycle": cycle()["id"]},
-        "cycle.rollback": {"student": "k1", "from_round": 3, "generates": True},
+        "cycle.rollback": {
+            "student": "k1",
+            "from_round": 3,
+            "generates": True,
+            "promoted": "python/1",
+        },
         "cycle.extend": {"cycle": cycle()["id"], "rounds": 3, "from_round": 3},
         "cycle.dismiss": {"dismissed": [{"id": cycle()["id"], "name": "python"}]},
         "alarm.dismiss": {

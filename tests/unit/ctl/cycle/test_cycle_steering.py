@@ -151,6 +151,13 @@ def test_where_nothing_is_generated_no_round_and_no_prompts_are_spoken_of(
     assert ctl(*command, "--yes").out == f"{line}\n"
 
 
+def test_a_rollback_says_what_is_promoted_now(daemon, ctl):
+    told = {"student": "5" * 64, "from_round": 3, "generates": False, "promoted": "small-llama"}
+    daemon.results["cycle.rollback"] = told
+    line = "student 55555555 is promoted no more: promoted means small-llama now\n"
+    assert ctl("cycle", "rollback", "--yes").out == line
+
+
 @pytest.mark.parametrize("verb", ["stop", "pause", "resume", "extend", "dismiss"])
 def test_the_help_of_what_is_seldom_used_is_as_people_read_it(ctl, golden, verb):
     golden(f"cycle_{verb}_help.txt", ctl("cycle", verb, "--help").out)

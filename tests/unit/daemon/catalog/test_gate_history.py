@@ -4,10 +4,12 @@ from dataclasses import replace
 
 from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cluster.facts.phase_facts import PhaseRedone
+from jupiterd.cluster.facts.steering import StudentSteered
 from jupiterd.cluster.ledger.cycle_state import CycleFact
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.catalog.gate_history import best_student, judged, looks_before
 from jupiterd.daemon.catalog.phase_summary import own_work
+from jupiterd.ids import ArtifactId
 from tests.unit.daemon.queries.cycle.test_cycle_document import (
     CYCLE,
     TRAINED,
@@ -61,6 +63,29 @@ def test_the_verdict_that_saw_the_vault_is_the_one_that_counts() -> None:
     assert judged(folded(*TRAINED, first), 1, "k2") == first
     assert judged(folded(*TRAINED, first, second), 1, "k2") == second
     assert judged(folded(*TRAINED), 1, "k2") is None
+
+
+def rolled_back(student: str, after: int, edit: int = 1) -> StudentSteered:
+    return StudentSteered(CYCLE, after, ArtifactId(student), is_promoted=False, edit=edit)
+
+
+def test_whom_people_rolled_back_is_not_the_one_to_beat_and_the_one_before_it_is() -> None:
+    both = second_round("PROMOTE", "PROMOTE", better=True)
+    assert best_student(folded(*both, rolled_back("m2", 2))) == "k2"
+    assert best_student(folded(*both, rolled_back("m2", 2), rolled_back("k2", 2))) == ""
+    again = replace(rolled_back("m2", 2, edit=2), is_promoted=True)
+    assert best_student(folded(*both, rolled_back("m2", 2), again)) == "m2"
+
+
+def test_whom_a_candidate_must_beat_does_not_change_once_it_is_being_trained() -> None:
+    first = (*TRAINED, gate_work(1, "k2", better=True), verdict("PROMOTE"), committed("PROMOTE"))
+    trained = checkpoint("m2", 200, "k2", number=2, final=True)
+    assert best_student(folded(*first, rolled_back("k2", 1), trained)) == ""
+    late = (*first, trained, rolled_back("k2", 1))
+    assert best_student(folded(*late)) == "k2"
+    over = (gate_work(2, "m2", better=False), verdict("HOLD", number=2, candidate="m2"))
+    closed = committed("HOLD", number=2, parent="m2")
+    assert best_student(folded(*late, *over, closed)) == "", "from the next round on"
 
 
 def redone(attempt: int, *phases: str) -> PhaseRedone:

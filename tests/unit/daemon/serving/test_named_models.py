@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cluster.facts.facts import Fact
+from jupiterd.cluster.facts.steering import StudentSteered
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.serving.named_models import named_model, served_model, served_names
 from jupiterd.daemon.serving.promotion_follower import promoted_in
@@ -45,6 +46,19 @@ def test_promoted_is_the_student_that_writes_whatever_was_trained_later():
 def test_a_student_that_went_again_is_promoted_no_more():
     with pytest.raises(ModelNotServedError, match="no model is promoted"):
         served_model(state_of(*TWO_ROUNDS), "promoted")
+
+
+@pytest.mark.parametrize("part", ["templates: []", "synthetic_share: 0"])
+def test_promoted_is_what_the_cycle_began_with_once_all_students_were_rolled_back(part: str):
+    begun = replace(silent(part), settings=TUNING)
+    promoted = (begun, *PROMOTED[1:])
+    assert promoted_in(state_of(*promoted)) == FIRST
+    state = state_of(*promoted, StudentSteered(BEGUN.cycle, 1, FIRST, is_promoted=False, edit=1))
+    assert served_model(state, "promoted").artifact == promoted_in(state) == OTHERS
+    assert served_names(state)[:2] == ["promoted", "base"]
+    assert named_model(state, "promoted/base").artifact == OTHERS
+    again = StudentSteered(BEGUN.cycle, 1, FIRST, is_promoted=True, edit=2)
+    assert promoted_in(state_of(*promoted, again)) == FIRST
 
 
 @pytest.mark.parametrize("part", ["templates: []", "synthetic_share: 0"])

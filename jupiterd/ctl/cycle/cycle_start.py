@@ -80,6 +80,11 @@ _REQUEST_OPTIONS = (
         help="A Hugging Face model that round 1 begins with, in place of --size: weeks of training "
         "become days. Nothing: random weights.",
     ),
+    click.option(
+        "--adapter",
+        metavar="FOLDER",
+        help="Round 1 goes on with an adapter of peft or mlx-lm to that model.",
+    ),
     generator_options,
     cycle_options,
     island_options,
@@ -129,7 +134,7 @@ def start(
     """  # noqa: D301 - click's mark for lines that keep their ends
     check_wait(wait=wait, timeout=timeout)
     fetches = Fetches()
-    arguments = start_arguments(**given, fetches=fetches)
+    arguments = start_arguments(**given, fetches=fetches, state_dir=invocation.state_dir)
     arguments |= {} if auto else {"interactive": True}
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
     from jupiterd.client.reachability import check_listens
@@ -182,7 +187,9 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
       jupiterctl cycle plan --domain ./cooking.yaml --rounds 5 -o json
     """  # noqa: D301 - click's mark for lines that keep their ends
     fetches = Fetches()
-    arguments = start_arguments(**given, fetches=fetches, is_plan=True)
+    arguments = start_arguments(
+        **given, fetches=fetches, state_dir=invocation.state_dir, is_plan=True
+    )
     from jupiterd.client.reachability import check_listens
     from jupiterd.ctl.orders import order
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of

@@ -38,7 +38,7 @@ CONVERT: Final = (
     "M.from_pretrained('DIR').save_pretrained('DIR')\""
 )
 _PICKLE: Final = "adapter_model.bin"
-_NAME_IT: Final = "--model BASE --adapter FOLDER names it"
+_NAME_IT: Final = "--model BASE --adapter FOLDER names it, of a cycle --init BASE --adapter FOLDER"
 
 
 def tuning_arguments(

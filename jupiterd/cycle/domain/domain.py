@@ -285,6 +285,9 @@ class Domain(StrictModel):
     init: Annotated[str, Field(min_length=1, max_length=2048)] = "scratch"
     """What round 1 begins with: scratch, or an open base model, a folder or ORG/NAME on the
     Hugging Face hub. `cycle start --init` counts more."""
+    adapter: Annotated[str, Field(min_length=1, max_length=2048)] | None = None
+    """The folder of an adapter to `init`, of peft or mlx-lm, that round 1 goes on with; its own
+    rank and modules count, not `training.lora`. `cycle start --adapter` counts more."""
     # After the policy, so that its validator can look at it.
     data_sources: Annotated[
         tuple[DataSource, ...], Field(strict=False, min_length=1, max_length=64)

@@ -13,8 +13,12 @@ OF_THE_SIZE, OF_TUNING = "size", "tuning"
 
 
 def base_of(settings: Mapping[str, Any]) -> str:
-    """Return the model that was brought and is to be beaten; empty: none, or by an older build."""
-    return str(settings.get("start_from", "")) if settings.get("recipe") == OF_TUNING else ""
+    """Return the model that was brought and is to be beaten; empty: none, or by an older build.
+
+    That of an adapter that was given means the adapter and the weights beside which it stands.
+    """
+    first = settings.get("adapter_from") or settings.get("start_from", "")
+    return str(first) if settings.get("recipe") == OF_TUNING else ""
 
 
 LOSS_ON = "loss_on"

@@ -6,13 +6,21 @@ are: no tensor is read here.
 """
 
 import asyncio
+import json
 import secrets
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from jupiterd.adapter_folder import ADAPTER_CONFIG, adapter_file, base_named_in
+from jupiterd.adapter_folder import (
+    ADAPTER_CONFIG,
+    BASE_KEY,
+    adapter_file,
+    base_named_in,
+    said_in,
+)
 from jupiterd.cycle.base.key_hosts import is_loopback
 from jupiterd.cycle.base.model_files import (
     FAST_TOKENIZER,
@@ -35,6 +43,8 @@ from jupiterd.store.manifest import is_artifact_id
 
 WEIGHTS = ".safetensors"
 """How the names of their files end."""
+
+_FOLDERS = ("weights_folder", "adapter_folder")
 
 GENERATOR, JUDGE = "generator", "judge"
 """What a model that others made is for."""
@@ -68,10 +78,12 @@ class ModelImport:
     async def _bring_adapter(self, command: StartTraining, base: ArtifactId) -> StartTraining:
         if not command.adapter_folder:
             return command
-        folder = Path(command.adapter_folder)
-        check_base_of(folder, base)
-        taken = await self._in_spool(folder, self._adapter_taken_in)
+        taken = await self._brought_adapter(Path(command.adapter_folder), base)
         return replace(command, adapter_folder=None, adapter=taken)
+
+    async def _brought_adapter(self, folder: Path, base: ArtifactId) -> ArtifactId:
+        check_base_of(folder, base)
+        return await self._in_spool(folder, partial(self._adapter_taken_in, base))
 
     async def bring_models(self, command: StartCycle) -> StartCycle:
         """Replace the folders that a cycle names by artifacts: generator, judge and first model.
@@ -103,14 +115,18 @@ class ModelImport:
     async def _brought_first(self, init: PlainMap) -> PlainMap:
         """Return the model that round 1 begins with, with the artifact of its weights."""
         named = str(init.get("weights_folder") or "")
-        rest = {name: value for name, value in init.items() if name != "weights_folder"}
+        beside = str(init.get("adapter_folder") or "")
+        rest = {name: value for name, value in init.items() if name not in _FOLDERS}
         if not named:
             return rest
         folder = Path(named)
         await asyncio.to_thread(check_tokenizer, folder)
         taken = await self._brought(folder)
         is_chat = await asyncio.to_thread(_is_talked_to, folder)
-        return {**rest, "weights": taken, "is_chat": is_chat}
+        brought = {**rest, "weights": taken, "is_chat": is_chat}
+        if not beside:
+            return brought
+        return {**brought, "adapter": await self._brought_adapter(Path(beside), taken)}
 
     async def _brought(self, folder: Path) -> ArtifactId:
         return await self._in_spool(folder, self._taken_in)
@@ -124,15 +140,15 @@ class ModelImport:
         finally:
             await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
 
-    def _adapter_taken_in(self, folder: Path, draft: Path) -> ArtifactId:
-        found = [folder / ADAPTER_CONFIG, adapter_file(folder)]
-        if lacking := [path.name for path in found if not path.is_file()]:
-            raise NotFoundError(f"{folder} holds no {lacking[0]} that this daemon can read")
-        check_links(folder)
+    def _adapter_taken_in(self, base: ArtifactId, folder: Path, draft: Path) -> ArtifactId:
+        """Take in an adapter's two files, with the artifact that its base is here as its name."""
+        found = check_adapter(folder)
         with written():
             draft.mkdir(mode=0o700)
             for path in found:
                 shutil.copyfile(path, draft / path.name)
+            said = (said_in(draft) or {}) | {BASE_KEY: base}
+            (draft / ADAPTER_CONFIG).write_text(json.dumps(said, indent=2), encoding="utf-8")
         return self._store.ingest(draft)
 
     def _taken_in(self, folder: Path, draft: Path) -> ArtifactId:
@@ -148,13 +164,27 @@ class ModelImport:
         return self._store.ingest(draft)
 
 
+def check_adapter(folder: Path) -> list[Path]:
+    """Return the two files of an adapter.
+
+    Raises:
+        NotFoundError: this daemon can't read one of them.
+        UsageError: a link leads out of the folder.
+    """
+    found = [folder / ADAPTER_CONFIG, adapter_file(folder)]
+    if lacking := [path.name for path in found if not path.is_file()]:
+        raise NotFoundError(f"{folder} holds no {lacking[0]} that this daemon can read")
+    check_links(folder)
+    return found
+
+
 def check_base_of(adapter: Path, base: ArtifactId) -> None:
     """Raise UsageError where an adapter names its base by its content, and it is another."""
     named = base_named_in(adapter)
     if is_artifact_id(named) and named != base:
         raise UsageError(
             f"the adapter {adapter} is for the weights {short(named)}, not {short(base)}",
-            "--model names the base that it was trained beside",
+            "name the base that it was trained beside: --model, or --init of a cycle",
         )
 
 

@@ -25,6 +25,8 @@ class Text:
     """To train on, as whoever asks has counted or reckoned; 0: nobody knows."""
     has_base: bool
     """Round 1 begins with weights that others trained, or people want none."""
+    has_adapter: bool = False
+    """And with an adapter to them."""
 
 
 def least_batch(settings: "RunSettings", told: "Text", shape: "ModelShape") -> int:
@@ -46,8 +48,10 @@ def sheet(
     from jupiterd.cycle.training.tuning_batch import batch_lines
 
     is_known = told.tokens >= shape.seq_len
+    first = ["Starts from the adapter that was given"] if told.has_adapter else []
     return [
         *expected.lines,
+        *first,
         *(tuning_lines(shape, plan) if settings.recipe == OF_TUNING else []),
         *batch_lines(plan.batch_sequences, settings.least_batch, is_known=is_known),
         *cost.lines(),

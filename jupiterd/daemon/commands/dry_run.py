@@ -12,7 +12,11 @@ from typing import TypeVar
 
 from jupiterd.cluster.facts.facts import CycleStateSet, Fact
 from jupiterd.daemon.catalog.brought_tokenizer import brought_tokenizer, check_convertible
-from jupiterd.daemon.catalog.model_import import check_tokenizer, plain_identity
+from jupiterd.daemon.catalog.model_import import (
+    check_adapter,
+    check_tokenizer,
+    plain_identity,
+)
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.errors import NotFoundError
 from jupiterd.protocol.commands.command import Command
@@ -87,6 +91,8 @@ async def cycle_without_copying(command: StartCycle, to_fetch: Collection[str] =
     first = str(init.get("weights_folder") or "")
     if first and first not in to_fetch:
         await asyncio.to_thread(check_tokenizer, Path(first))
+    if adapter := str(init.get("adapter_folder") or ""):
+        check_adapter(Path(adapter))
     named = (first, command.generator_folder or "", command.judge_folder or "")
     for folder in {*filter(None, named)}:
         if folder not in to_fetch:

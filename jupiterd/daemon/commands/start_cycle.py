@@ -83,7 +83,8 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
         check_all_train_adapters(fleet.machines)
         started = _with_engine(fleet.placement, started, settings, nodes)
     wanted = wanted_of_round(started.engine, settings, nodes)
-    text = Text(_tokens(command), has_base=_has_base(command, described.domain))
+    has_base = _has_base(command, described.domain)
+    text = Text(_tokens(command), has_base=has_base, has_adapter=_has_adapter(command))
     model, settings, forecast = _with_forecast(fleet, started, wanted, settings, text)
     if written := written_before(fleet.state, fleet.placement, command.writer or ""):
         forecast["writing"] = written
@@ -152,6 +153,10 @@ def _has_base(command: DescribedCycle, domain: "Domain") -> bool:
     return bool(_init(command)) or begins_with != SCRATCH
 
 
+def _has_adapter(command: DescribedCycle) -> bool:
+    return any(_init(command).get(name) for name in ("adapter", "adapter_folder"))
+
+
 def _size_reason(suiting: "SizeChoice", size: str, sheet: Sequence[str]) -> dict[str, Any]:
     """Return what a forecast says of the size that suits the text, where somebody has looked."""
     if not suiting.reason:
@@ -213,7 +218,8 @@ def _base_that_writes(domain: "Domain", command: DescribedCycle) -> dict[str, Sc
     init = _init(command)
     if not init.get("is_chat") or not is_to_write(domain):
         return {}
-    return Generator(str(init["model"]), str(init.get("weights") or "")).to_plain()
+    artifact = init.get("adapter") or init.get("weights") or ""
+    return Generator(str(init["model"]), str(artifact)).to_plain()
 
 
 def _loss_on(command: DescribedCycle, asked: str | None) -> dict[str, Scalar]:
@@ -339,6 +345,7 @@ def _settings(command: DescribedCycle, domain: "Domain", options: "CycleOptions"
         how["steps_from"] = FROM_DATA
     if init:
         how |= {"start_from": str(init.get("weights") or ""), "recipe": OF_TUNING}
+        how |= {"adapter_from": str(init.get("adapter") or "")}
     if init and domain.training.batch_sequences is None:
         how["least_batch"] = max(LEAST_SEQUENCES, options.batch_size or 0)
     return RunSettings.parse(given | how)
@@ -366,8 +373,8 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
     from jupiterd.cycle.runs.recorded_settings import OF_THE_SIZE
     from jupiterd.cycle.runs.run_settings import OF_ISLANDS
 
-    more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch", "lora"}
-    names = {*OF_ISLANDS, *more, GANG_BACKEND}
+    more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch"}
+    names = {*OF_ISLANDS, *more, GANG_BACKEND, "lora", "adapter_from"}
     told = {name: value for name, value in settings.to_scalars().items() if name in names}
     told[NODES] = ",".join(nodes)
     often_silent = ("start_from", MAX_RANKS, NODES, "max_steps", "least_batch")

@@ -146,9 +146,10 @@ def _of_a_round(
 def _first_weights(begun: CycleStarted, first: str) -> Mapping[str, str]:
     """Return what a round begins with: an adapter and the model beside it, or a model."""
     base = str(begun.settings.get("start_from", ""))
-    if not begun.settings.get("lora") or first == base:
+    if not begun.settings.get("lora"):
         return {"start_from": first}
-    return {"start_from": base, "adapter_from": first}
+    given = str(begun.settings.get("adapter_from", ""))
+    return {"start_from": base, "adapter_from": given if first == base else first}
 
 
 def _of_a_run(begun: CycleStarted) -> dict[str, Scalar]:

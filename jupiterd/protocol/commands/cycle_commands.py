@@ -34,7 +34,8 @@ class DescribedCycle(RequestedCommand):
     questions: str | None = None
     """The artifact that they have become."""
     init: PlainMap | None = None
-    """The model that round 1 begins with: `model`, `config`, `weights_folder` or `weights`."""
+    """The model that round 1 begins with: `model`, `config`, `weights_folder` or `weights`, and
+    perhaps `adapter_folder` or `adapter`."""
     begins_with: str | None = None
     """What people call it, where that isn't the domain's."""
     training: PlainMap | None = None

@@ -8,7 +8,7 @@ from typing import Any
 
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.questions.question_file import QUESTIONS_FILE
-from jupiterd.cycle.runs.recorded_settings import questions_of
+from jupiterd.cycle.runs.recorded_settings import base_of, questions_of
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.catalog.cycle_lookup import Begun, newest_first
 from jupiterd.daemon.catalog.model_catalog import models_of
@@ -55,7 +55,7 @@ def _cycle_of(state: State, wanted: str) -> Begun | None:
     cycles = newest_first(state)
     if not wanted:
         return next((each for each in cycles if questions_of(each[1].settings)), None)
-    if begun := [each for each in cycles if each[1].settings.get("start_from") == wanted]:
+    if begun := [each for each in cycles if base_of(each[1].settings) == wanted]:
         return next((each for each in begun if questions_of(each[1].settings)), begun[0])
     models = models_of(state)
     if is_artifact_id(wanted) and all(each.artifact != wanted for each in models):

@@ -195,7 +195,9 @@ def test_the_template_can_be_copied_under_another_name(ctl, here):
     (here / "my_domain.yaml").write_text(template.read_text())
     assert ctl("domain", "lint", "my_domain", "--offline").exit_code == 0
     assert (
-        start_arguments("my_domain", 1, "1m", None, None, fetches=Fetches())["domain_name"]
+        start_arguments("my_domain", 1, "1m", None, None, fetches=Fetches(), state_dir=Path())[
+            "domain_name"
+        ]
         == "my_domain"
     )
 
@@ -214,13 +216,17 @@ def test_a_copy_that_names_itself_as_another_is_told_so_with_its_line(ctl, here)
         assert "hint: change that line, or leave it out" in ran.err
     # Whoever names the file means that file, whatever it calls itself.
     assert (
-        start_arguments("./my_python.yaml", 1, "1m", None, None, fetches=Fetches())["domain_name"]
+        start_arguments(
+            "./my_python.yaml", 1, "1m", None, None, fetches=Fetches(), state_dir=Path()
+        )["domain_name"]
         == "python"
     )
     (here / "my_python.yaml").write_text(shipped.replace("domain: python\n", ""))
     assert ctl("domain", "lint", "my_python", "--offline").exit_code == 0
     assert (
-        start_arguments("my_python", 1, "1m", None, None, fetches=Fetches())["domain_name"]
+        start_arguments("my_python", 1, "1m", None, None, fetches=Fetches(), state_dir=Path())[
+            "domain_name"
+        ]
         == "my_python"
     )
 

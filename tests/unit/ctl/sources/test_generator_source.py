@@ -291,7 +291,12 @@ def test_a_judge_that_is_a_folder_is_taken_in_and_a_look_at_the_plan_needs_none(
 ):
     domain = with_judge(tmp_path, str(tmp_path / "mine"))
     assert ctl("cycle", "start", "--domain", domain).exit_code == 6
-    assert start_arguments(domain, 1, "1m", None, None, judge="", fetches=Fetches())["judge"] == {}
+    assert (
+        start_arguments(domain, 1, "1m", None, None, judge="", fetches=Fetches(), state_dir=Path())[
+            "judge"
+        ]
+        == {}
+    )
     folder = folder_of(tmp_path / "mine")
     assert ctl("cycle", "start", "--domain", domain).exit_code == 0
     _, arguments = daemon.executed[0]

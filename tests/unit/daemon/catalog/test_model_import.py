@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.adapter_folder import base_named_in
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.catalog.model_import import ModelImport
 from jupiterd.errors import NotFoundError, UsageError
@@ -121,6 +122,21 @@ async def test_an_adapter_becomes_an_artifact_of_its_two_files(tmp_path: Path) -
         kept = one.artifact_cache.store.path(ArtifactId(brought.adapter or ""))
         names = {path.name for path in kept.iterdir()}
         assert names == {"adapter_config.json", "adapter_model.safetensors"}
+        assert base_named_in(kept) == brought.weights, "so that both together are a model"
+
+
+async def test_a_cycle_s_first_model_comes_with_its_adapter(tmp_path: Path) -> None:
+    told = theirs(tmp_path, "some/model")
+    (tmp_path / "mine" / "tokenizer.json").write_text("tokenizer.json")
+    folders = {"weights_folder": told.weights_folder, "adapter_folder": told.adapter_folder}
+    asked = replace(ASKED, init={"model": "mine", "config": "{}", **folders})
+    async with serving(tmp_path, "one") as one:
+        brought = (await brings(one).bring_models(asked)).init or {}
+        assert brought.keys() == {"model", "config", "weights", "is_chat", "adapter"}
+        store = one.artifact_cache.store
+        both = store.model_path(ArtifactId(str(brought["adapter"])))
+        assert (both / "config.json").is_file()
+        assert (both / "adapter_model.safetensors").read_text() == "tensors"
 
 
 async def test_an_adapter_that_names_other_weights_by_their_content_is_refused(

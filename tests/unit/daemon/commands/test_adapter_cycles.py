@@ -10,6 +10,7 @@ from jupiterd.cluster.facts.facts import CheckpointCommitted, CycleStarted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.domain.domain import parse_domain
+from jupiterd.cycle.runs.recorded_settings import base_of
 from jupiterd.cycle.runs.run_settings import RunSettings
 from jupiterd.cycle.training.plan import parse_model
 from jupiterd.daemon.commands.start_cycle import planned_cycle
@@ -95,6 +96,21 @@ def _rate_of(started: CycleStarted) -> float:
     return training_of(term.state, started.cycle, 1).plan.learning_rate
 
 
+def test_one_that_was_given_is_begun_with_beaten_and_gone_on_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = {**MODEL, "adapter": "d" * 64}
+    started, forecast = planned(monkeypatch, init=given, **LORA)
+    assert (started.settings["adapter_from"], base_of(started.settings)) == ("d" * 64, "d" * 64)
+    assert "Starts from the adapter that was given" in forecast["sheet"]
+    assert _first_weights(started, "a" * 64) == {"start_from": "a" * 64, "adapter_from": "d" * 64}
+    assert _first_weights(started, "c" * 64) == {"start_from": "a" * 64, "adapter_from": "c" * 64}
+    without, forecast = planned(monkeypatch, init=MODEL, **LORA)
+    assert "adapter_from" not in without.settings
+    assert base_of(without.settings) == "a" * 64
+    assert "Starts from the adapter that was given" not in forecast["sheet"]
+
+
 def test_a_domain_says_it_in_the_same_words_and_off_takes_it_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -140,7 +156,7 @@ def test_members_that_cannot_train_adapters_are_named() -> None:
 def test_islands_of_a_later_round_begin_with_the_adapter_before_beside_the_same_base() -> None:
     begun = replace(started(), settings={"start_from": "a" * 64, "lora": "rank=4"})
     first, later = _first_weights(begun, "a" * 64), _first_weights(begun, "c" * 64)
-    assert first == {"start_from": "a" * 64}
+    assert first == {"start_from": "a" * 64, "adapter_from": ""}
     assert later == {"start_from": "a" * 64, "adapter_from": "c" * 64}
     settings = RunSettings.parse({"lora": "rank=4", "recipe": "tuning", **later})
     assert settings.adapter is not None

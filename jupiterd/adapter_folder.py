@@ -82,9 +82,9 @@ def adapter_file(folder: Path) -> Path:
 def no_model(folder: Path) -> tuple[str, str]:
     """Return why the folder of an adapter alone is no model, and how it becomes one.
 
-    Two empty texts: it holds no adapter.
+    Two empty texts: it holds no adapter, or its base as well.
     """
-    if not (folder / ADAPTER_CONFIG).is_file():
+    if not (folder / ADAPTER_CONFIG).is_file() or base_beside(folder) is not None:
         return "", ""
     base = base_named_in(folder)
     is_ours = len(base) == _ID_DIGITS and is_hex(base)

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from jupiterd.ctl.chat.answer_round import facts_of
 from jupiterd.ctl.chat.chat_session import ChatSession
 from jupiterd.ctl.chat.conversation import Conversation
-from jupiterd.ctl.chat.model_names import PROMOTED, called_beside, model_called
+from jupiterd.ctl.chat.model_names import PROMOTED
 from jupiterd.ctl.chat.one_answer import answer_once, piped_text, question_of, typed_text
 from jupiterd.ctl.chat.partner import Partner
 from jupiterd.ctl.chat.sampling import Sampling
 from jupiterd.ctl.chat.talk import Talk
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.output.console import Console
+from jupiterd.ctl.sources.adapter_model import usable_models
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Wanted:
     system: str
     beside: str
     sampling: Sampling
+    base: str | None = None
+    """What an adapter's folder stands beside; None: it says which."""
     is_verbose: bool = False
 
     @property
@@ -46,8 +49,7 @@ def start(invocation: Invocation, wanted: Wanted) -> None:
     """
     console = Console.of(invocation)
     model, prompt = wanted.named
-    models = [model_called(model)]
-    models += [called_beside(wanted.beside, models[0])] if wanted.beside else []
+    models = usable_models(model, wanted.beside, wanted.base, invocation.state_dir)
     has_terminal = sys.stdin is not None and sys.stdin.isatty() and console.is_terminal
     if prompt or not has_terminal:
         is_awaited = not prompt and console.is_table

@@ -10,6 +10,7 @@ import click
 from jupiterd.ctl.chat.sampling import LARGEST_SEED
 from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.options.adapter_base import base_option
 from jupiterd.ctl.options.values import SERVED_MODEL
 
 
@@ -25,6 +26,7 @@ def _number(_: click.Context, __: click.Parameter, value: float | None) -> float
 @click.argument("prompt", metavar="[PROMPT]", nargs=-1)
 @click.option("--system", metavar="TEXT", default="", help="Tell the model this before all else.")
 @click.option("--beside", metavar="MODEL", default="", help="Have a second model answer, too.")
+@base_option
 @click.option(
     "--temperature",
     type=click.FloatRange(0, 2),
@@ -57,6 +59,7 @@ def chat(  # noqa: PLR0913 - an option each
     prompt: tuple[str, ...],
     system: str,
     beside: str,
+    base: str | None,
     temperature: float | None,
     top_p: float | None,
     max_tokens: int | None,
@@ -86,4 +89,5 @@ def chat(  # noqa: PLR0913 - an option each
     from jupiterd.ctl.chat.sampling import Sampling
 
     sampling = Sampling(temperature, top_p, max_tokens, seed)
-    start(invocation, Wanted(model, " ".join(prompt), system, beside, sampling, is_verbose=verbose))
+    asked = Wanted(model, " ".join(prompt), system, beside, sampling, base, is_verbose=verbose)
+    start(invocation, asked)

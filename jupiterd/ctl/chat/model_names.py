@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from jupiterd.adapter_folder import ADAPTER_CONFIG, base_beside
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.path_text import path_of, path_text
 
@@ -24,14 +25,16 @@ def model_called(text: str) -> str:
 
     Either is valid UTF-8, whatever was typed.
 
-    A text is a folder if it begins as paths do, or has a config.json in it.
+    A text is a folder if it begins as paths do, or has a model's or an adapter's configuration in
+    it.
 
     Raises:
         NotFoundError: it is a path, and there is no such folder.
     """
     is_path = _is_path(text)
     folder = path_of(text) if is_path else Path(text)
-    if not is_path and not _is_so((folder / CONFIG).is_file):
+    known = (folder / name for name in (CONFIG, ADAPTER_CONFIG))
+    if not is_path and not any(_is_so(path.is_file) for path in known):
         return path_text(text)
     if not _is_so(folder.is_dir):
         raise NotFoundError(
@@ -63,6 +66,8 @@ def called_beside(text: str, model: str) -> str:
     Raises:
         NotFoundError: as `model_called`.
     """
+    if text == BASE and Path(model).is_absolute() and (folder := base_beside(Path(model))):
+        return path_text(folder)
     has_own_base = model not in {PROMOTED, BASE} and not Path(model).is_absolute()
     return f"{model}/{BASE}" if text == BASE and has_own_base else model_called(text)
 

@@ -68,7 +68,7 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
         (writing.api_key_env if is_server(named) else "") if api_key_env is None else api_key_env
     )
     name = found.domain
-    arguments = {
+    arguments: dict[str, Any] = {
         "domain_name": name,
         "domain_yaml": file.text,
         "rounds": rounds,

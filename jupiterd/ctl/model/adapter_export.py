@@ -11,11 +11,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
-from jupiterd.adapter_folder import base_beside
+from jupiterd.adapter_folder import ADAPTER_FILE, base_beside, holds_adapter
+from jupiterd.ctl.model.evaluated_model import EvaluatedModel
+from jupiterd.ctl.sources.adapter_model import check_base_is_used, with_base
 from jupiterd.errors import UsageError, WorkFailedError
 from jupiterd.formats import printable
+from jupiterd.path_text import path_of
 
 MERGING: Final = "jupiterd.workers.adapters.write_merged"
 FOR_MLX: Final = "jupiterd.workers.adapters.write_mlx_adapter"
@@ -27,8 +30,30 @@ def is_adapter(stored: Path) -> bool:
     return base_beside(stored) is not None
 
 
+def adapter_document(text: str, base: str | None, state_dir: Path) -> dict[str, Any] | None:
+    """Return what is known of an adapter's folder, as of a model of the cluster; None: it is none.
+
+    base: what it stands beside; None: it says which
+
+    Raises:
+        NotFoundError: nobody knows its base.
+        UsageError: it can't be used, or a base is named and there is no adapter.
+    """
+    check_base_is_used([text], base)
+    if not holds_adapter(folder := path_of(text)):
+        return None
+    joined = with_base(folder, base, state_dir)
+    content = EvaluatedModel(folder.name, "", joined).content
+    return {"id": content, "name": joined.name, "kind": "adapter", "files_at": str(joined)}
+
+
 def check_form(stored: Path, form: str, *, merges: bool) -> None:
     """Raise UsageError where a form can't hold what there is."""
+    if form == "hf" and is_adapter(stored) and not merges and not (stored / ADAPTER_FILE).is_file():
+        raise UsageError(
+            "this adapter has mlx-lm's form, which peft doesn't read",
+            "add --merge for one whole model, or --format mlx",
+        )
     if merges and not is_adapter(stored):
         raise UsageError("there is nothing to merge: the model is whole", "leave out --merge")
     if form == "gguf" and is_adapter(stored) and not merges:

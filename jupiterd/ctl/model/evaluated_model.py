@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jupiterd.adapter_folder import no_model
+from jupiterd.adapter_folder import base_beside, no_model
 from jupiterd.ctl.chat.model_names import BASE, CONFIG, model_called
 from jupiterd.errors import NotFoundError
 from jupiterd.path_text import path_text
@@ -68,7 +68,9 @@ def _content_of(folder: Path) -> str:
     from blake3 import blake3
 
     digest = blake3()
-    for file in sorted(path for path in folder.iterdir() if path.is_file()):
+    beside = base_beside(folder)  # under an adapter
+    folders = [folder] if beside is None else [folder, beside]
+    for file in sorted(path for each in folders for path in each.iterdir() if path.is_file()):
         digest.update(f"{file.name}\0{file.stat().st_size}\0".encode())
         digest.update_mmap(file)
     return digest.hexdigest()

@@ -11,6 +11,7 @@ from jupiterd.ctl.chat.command import chat
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.model.model_eval import eval_model
+from jupiterd.ctl.options.adapter_base import base_option
 from jupiterd.ctl.options.values import SERVED_MODEL
 from jupiterd.ctl.output.console import Console
 from jupiterd.ctl.serve.command import serve
@@ -101,6 +102,7 @@ def show(invocation: Invocation, model: str) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="llama.cpp's convert_hf_to_gguf.py, to write gguf with it.",
 )
+@base_option
 @click.option("--merge", is_flag=True, help="Write an adapter and its base as one whole model.")
 @click.option(
     "--lm-eval",
@@ -124,8 +126,8 @@ def export(
     Any node can do it: it fetches what it lacks first. hf and mlx are the same files, for both
     libraries read them; gguf is one file, and models that aren't known here need llama.cpp's
     converter for it. An adapter is written alone, as peft and mlx-lm read it, or merged with its
-    base into a whole model. --lm-eval writes held-out text into the folder: who publishes it can't
-    trust scores on it any more.
+    base into a whole model; MODEL may be the folder of one of peft or mlx-lm, too. --lm-eval writes
+    held-out text into the folder: who publishes it can't trust scores on it any more.
 
     \b
     Examples:
@@ -134,18 +136,22 @@ def export(
       jupiterctl model export python/2 --lm-eval --to ./python-1m
       jupiterctl model export python --format gguf --to ./gguf
       jupiterctl model export my-tuned --merge --to ./whole
+      jupiterctl model export ./their-adapter --base ./model --merge --format gguf --to ./gguf
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask_over_grpc
     from jupiterd.ctl.chat.model_names import stored_model_called
+    from jupiterd.ctl.model.adapter_export import adapter_document
     from jupiterd.ctl.model.gguf import named_converter
     from jupiterd.ctl.model.model_export import write_model
 
     if lm_eval and form == "gguf":
         raise UsageError("--lm-eval goes with --format hf or mlx", "jupiterctl model export --help")
-    name = stored_model_called(model, "model export")
-    program = named_converter(how["converter"])
-    add = _tasks_of(invocation, name) if lm_eval else None
-    document = ask_over_grpc(invocation.state_dir, f"model_export/{name}", FETCHING_S)["model"]
+    state_dir, program = invocation.state_dir, named_converter(how["converter"])
+    document, add = adapter_document(model, how["base"], state_dir), None
+    if document is None or lm_eval:
+        name = stored_model_called(model, "model export")
+        add = _tasks_of(invocation, name) if lm_eval else None
+        document = ask_over_grpc(state_dir, f"model_export/{name}", FETCHING_S)["model"]
     written = write_model(document, form, to, program, add, merges=how["merge"])
     Console.of(invocation).show(
         {"schema": SCHEMA, "model": document["id"], "format": form, **written.to_plain()},

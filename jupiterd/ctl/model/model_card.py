@@ -116,6 +116,8 @@ _KINDS = {
     "run": "it is the model of a training run",
     "generator": "others made it, and a cycle generates text with it: their licence and their "
     "model card count, not this one",
+    "adapter": "others made it, and its base: their licences and their model cards count, not this "
+    "one",
     "base": "others made it, and a training began with it: their licence and their model card "
     "count, not this one",
 }

@@ -11,6 +11,7 @@ import click
 
 from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.options.adapter_base import base_option
 from jupiterd.ctl.options.values import SERVED_MODEL
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
@@ -45,14 +46,16 @@ Shown = tuple[dict[str, Any], Callable[[Mapping[str, Any]], list[str]]]
     show_default=True,
     help="What computes; auto: a GPU that has nothing else to do, or the CPU.",
 )
+@base_option
 @click.option("--alone", is_flag=True, help="Ask tasks on this machine alone.")
 @click.pass_obj
-def eval_model(
+def eval_model(  # noqa: PLR0913 - an option each
     invocation: Invocation,
     model: str,
     tasks: str | None,
     beside: str | None,
     device: str,
+    base: str | None,
     *,
     alone: bool,
 ) -> None:
@@ -85,11 +88,10 @@ def eval_model(
       jupiterctl model eval python/2 --tasks hellaswag,arc_easy --beside base
       jupiterctl model eval ./my-model --tasks ./my-tasks -o json | jq .eval.scores
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.chat.model_names import called_beside, model_called
+    from jupiterd.ctl.sources.adapter_model import usable_models
 
     console = Console.of(invocation)
-    names = [model_called(model)]
-    names += [] if beside is None else [called_beside(beside, names[0])]
+    names = usable_models(model, beside or "", base, invocation.state_dir)
     evaluation = _Evaluation(invocation, console, names, device, alone=alone)
     found, lines = evaluation.held_out() if tasks is None else evaluation.of(tasks)
     console.settle()

@@ -9,6 +9,7 @@ import click
 
 from jupiterd.ctl.commands import GlobalOptionsCommand
 from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.ctl.options.adapter_base import base_option
 from jupiterd.ctl.options.values import SERVED_MODEL
 
 
@@ -34,6 +35,7 @@ from jupiterd.ctl.options.values import SERVED_MODEL
     metavar="NAME",
     help="What this machine loads models into: llama.cpp, mlx, vllm or transformers.",
 )
+@base_option
 @dry_run
 @click.pass_obj
 def serve(  # noqa: PLR0913 - an option each
@@ -46,6 +48,7 @@ def serve(  # noqa: PLR0913 - an option each
     cors: tuple[str, ...],
     pinned: bool,
     engine: str | None,
+    base: str | None,
 ) -> None:
     """Have models answer on a port, as OpenAI's API has it, until Ctrl-C.
 
@@ -62,13 +65,14 @@ def serve(  # noqa: PLR0913 - an option each
       jupiterctl model serve promoted base --port 8000
       jupiterctl model serve --host 0.0.0.0 --token ./token
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.chat.model_names import model_called
     from jupiterd.ctl.output.console import Console
     from jupiterd.ctl.serve.serving import WantedEndpoint, serve_until_interrupted
+    from jupiterd.ctl.sources.adapter_model import check_base_is_used, usable_model
     from jupiterd.path_text import path_text
 
+    check_base_is_used([*models], base)
     wanted = WantedEndpoint(
-        tuple(map(model_called, models)),
+        tuple(usable_model(each, base, invocation.state_dir) for each in models),
         port,
         None if host is None else path_text(host),
         None if token is None else path_text(token.absolute()),

@@ -75,8 +75,8 @@ def tuning_arguments(
     }
 
 
-def adapter_in(folder: Path) -> AdapterFiles:
-    """Return what an adapter's folder holds.
+def adapter_in(folder: Path, purpose: str = "trained") -> AdapterFiles:
+    """Return what an adapter's folder holds; `purpose`: what it is to be, for what is said of it.
 
     Raises:
         NotFoundError: there is no such folder, or it holds no adapter.
@@ -100,12 +100,16 @@ def adapter_in(folder: Path) -> AdapterFiles:
     if not file.is_file():
         raise BrokenModelError(f"{path_text(folder)} has no {file.name}")
     check_file(file)
-    with _named(folder):
+    with _named(folder, purpose):
         return read_adapter(said, {n: tuple(t["shape"]) for n, t in header(file).items()})
 
 
 def fitted(
-    folder: Path, files: AdapterFiles, config: Mapping[str, Any], base: str
+    folder: Path,
+    files: AdapterFiles,
+    config: Mapping[str, Any],
+    base: str,
+    purpose: str = "trained",
 ) -> AdapterOptions:
     """Return the options of an adapter to a model; whoever trains it checks what isn't known here.
 
@@ -115,7 +119,7 @@ def fitted(
     matrices = known_matrices(config)
     if matrices is None:
         return files.options
-    with _named(folder):
+    with _named(folder, purpose):
         return files.fitted(matrices, base)
 
 
@@ -143,10 +147,10 @@ def _of_cluster(folder: Path, named: str, state_dir: Path) -> str:
 
 
 @contextmanager
-def _named(folder: Path) -> Generator[None]:
+def _named(folder: Path, purpose: str) -> Generator[None]:
     """Name the folder in what is said of its files."""
     try:
         yield
     except UsageError as error:
-        reason = f"the adapter {path_text(folder)} can't be trained: {error.message}"
+        reason = f"the adapter {path_text(folder)} can't be {purpose}: {error.message}"
         raise UsageError(reason, error.hint) from error

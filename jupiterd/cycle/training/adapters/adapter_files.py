@@ -232,7 +232,7 @@ def _check_base(
             raise UsageError(f"it is for another base: {reason}", _OTHER_BASE)
 
 
-_OTHER_BASE: Final = "--model names the base that it was trained beside"
+_OTHER_BASE: Final = "name its own base: --model of a run, --init of a cycle, --base elsewhere"
 
 
 def _wordings(options: AdapterOptions) -> list[AdapterOptions]:

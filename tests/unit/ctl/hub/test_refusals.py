@@ -100,7 +100,7 @@ def test_what_is_no_folder_of_a_model_is_refused_alike(
     ("option", "says"),
     [
         ("train start --model", "doesn't say which model it is for"),
-        ("cycle start --init", "holds a LoRA adapter"),
+        ("cycle start --init", "doesn't say which model it is for"),
     ],
 )
 def test_a_folder_of_an_adapter_alone_is_refused(

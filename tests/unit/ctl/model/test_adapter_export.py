@@ -59,3 +59,47 @@ def test_a_gguf_file_is_a_whole_model(stored, ctl, tmp_path):
     ran = ctl("model", "export", "python/2", "--to", str(tmp_path / "out"), "--format", "gguf")
     assert ran.exit_code == 2
     assert "add --merge" in ran.err
+
+
+@pytest.fixture
+def theirs(tmp_path) -> Path:
+    """An adapter's folder that names its base by a path; nothing of it is in the cluster."""
+    adapter = adapter_to(write_model(tmp_path / "whole", "llama"), tmp_path / "theirs")
+    said = json.loads((adapter / "adapter_config.json").read_text())
+    said["base_model_name_or_path"] = str(tmp_path / "whole")
+    (adapter / "adapter_config.json").write_text(json.dumps(said))
+    return adapter
+
+
+def test_a_folder_of_others_is_merged_with_the_base_that_it_names(theirs, daemon, ctl, tmp_path):
+    ran = ctl("model", "export", str(theirs), "--merge", "--to", str(tmp_path / "out"))
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert "theirs for transformers" in ran.out
+    whole = load_file(tmp_path / "out" / "model.safetensors")
+    base = load_file(tmp_path / "whole" / "model.safetensors")
+    name = "model.layers.0.self_attn.q_proj.weight"
+    assert (whole[name] != base[name]).any()
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "others made it, and its base" in card
+    assert daemon.executed == []
+
+
+def test_a_folder_of_others_becomes_mlx_lm_s_and_that_one_is_no_folder_of_peft(
+    theirs, ctl, tmp_path
+):
+    of_mlx = tmp_path / "for-mlx"
+    ran = ctl("model", "export", str(theirs), "--format", "mlx", "--to", str(of_mlx))
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert (of_mlx / "adapters.safetensors").is_file()
+    again = ("model", "export", str(of_mlx), "--base", str(tmp_path / "whole"))
+    ran = ctl(*again, "--to", str(tmp_path / "out"))
+    assert ran.exit_code == 2
+    assert "mlx-lm's form, which peft doesn't read" in ran.err
+    assert "add --merge" in ran.err
+    assert ctl(*again, "--merge", "--to", str(tmp_path / "out")).exit_code == 0
+
+
+def test_held_out_text_is_of_models_of_the_cluster(theirs, ctl, tmp_path):
+    ran = ctl("model", "export", str(theirs), "--lm-eval", "--to", str(tmp_path / "out"))
+    assert ran.exit_code == 2
+    assert "takes a model of the cluster" in ran.err

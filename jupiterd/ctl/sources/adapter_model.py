@@ -17,7 +17,7 @@ from jupiterd.ctl.hub.names import hub_name
 from jupiterd.ctl.sources.adapter_source import FETCHING_S, adapter_in, fitted
 from jupiterd.ctl.sources.model_source import config_of
 from jupiterd.errors import JupiterError, NotFoundError, UsageError
-from jupiterd.path_text import path_of, path_text
+from jupiterd.path_text import path_text
 
 _SCRATCH: Final = "scratch"
 """In the state folder; the daemon empties it when it starts."""
@@ -74,8 +74,11 @@ def with_base(folder: Path, base: str | None, state_dir: Path) -> Path:
 def _named(base: str, state_dir: Path) -> Path:
     """Return the folder of a base that people named."""
     called = model_called(base)
+    if Path(called).is_absolute() and not (Path(called) / _CONFIG).is_file():
+        reason = f"{called} is no model: it has no {_CONFIG}"
+        raise NotFoundError(reason, "--base names the folder of a whole model")
     if Path(called).is_absolute():
-        return path_of(called)
+        return Path(called)
     return Path(_of_cluster(called, state_dir))
 
 

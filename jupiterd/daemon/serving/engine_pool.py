@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd import memory_limits
+from jupiterd.adapter_folder import base_beside
 from jupiterd.cluster.serving.answer_request import AnswerRequest
 from jupiterd.cluster.serving.engine_choice import AUTO, CUDA
 from jupiterd.cluster.serving.engine_life import IDLE_S, Phase, Restarts
@@ -80,6 +81,7 @@ class EnginePool:
         """Begin without engines; threads: those of all workers of this daemon."""
         self._store, self._devices, self._threads = store, devices, threads
         self._group, self._idle_s = group, options.idle_s
+        self._scratch = state.scratch
         cache = GgufCache(state.engines)
         self._loading = EngineLoading(cache, state.logs, options.wanted)
         self._engines: dict[str, PooledEngine] = {}
@@ -180,7 +182,8 @@ class EnginePool:
             if not model.folder or not folder.is_dir():
                 raise ModelNotServedError(f"there is no folder {model.folder}")
             try:
-                check_links(folder)
+                if not self._was_joined_here(folder):
+                    check_links(folder)
                 return model_files(key_of_folder(folder), model.name, folder)
             except OSError as error:
                 raise ModelNotServedError(f"{folder} can't be read: {error.strerror}") from error
@@ -190,6 +193,14 @@ class EnginePool:
                 "it is fetched from a machine that has it as soon as one can be reached",
             )
         return model_files(model.artifact, model.name, self._store.model_path(model.artifact))
+
+    def _was_joined_here(self, folder: Path) -> bool:
+        """Say whether jupiterctl has made it of an adapter and its base, both of which it checks.
+
+        A stranger who packs such a folder can't put it there.
+        """
+        is_here = folder.resolve().is_relative_to(self._scratch.resolve())
+        return is_here and base_beside(folder) is not None
 
     def _begin(self, files: ModelFiles) -> PooledEngine:
         restarts = self._restarts.get(files.key, Restarts())

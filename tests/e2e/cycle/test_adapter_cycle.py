@@ -31,7 +31,7 @@ async def test_adapters_are_trained_judged_promoted_and_taken_back_beside_one_ba
     tmp_path: Path,
 ) -> None:
     domain = _domain(tmp_path)
-    base = _base(tmp_path)
+    base = write_tuned_base(tmp_path / "made")
     begin = ("cycle", "start", "--domain", str(domain), "--rounds", "2")
     async with running([Daemon(tmp_path, name) for name in NAMES[:2]]) as cluster:
         await cluster.meet()
@@ -58,11 +58,12 @@ def _domain(folder: Path) -> Path:
     return domain
 
 
-def _base(folder: Path) -> Path:
+def write_tuned_base(folder: Path) -> Path:
     """Write a model that has read such code before, and not for long."""
     import torch
     from transformers import AutoTokenizer, LlamaForCausalLM
 
+    write_domain(folder)
     texts = [path.read_text() for path in sorted((folder / "code").rglob("*.py"))]
     place = write_chat_model(folder / "small-llama", texts)
     tokenizer: Any = AutoTokenizer.from_pretrained(place)

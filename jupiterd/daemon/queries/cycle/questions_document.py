@@ -4,11 +4,12 @@ Owns its keys, and whose questions are meant. What isn't here is fetched from wh
 no question: jupiterctl does, on the same machine, as the same user.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.questions.question_file import QUESTIONS_FILE
-from jupiterd.cycle.runs.recorded_settings import base_of, questions_of
+from jupiterd.cycle.runs.recorded_settings import questions_of
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.catalog.cycle_lookup import Begun, newest_first
 from jupiterd.daemon.catalog.model_catalog import models_of
@@ -55,10 +56,15 @@ def _cycle_of(state: State, wanted: str) -> Begun | None:
     cycles = newest_first(state)
     if not wanted:
         return next((each for each in cycles if questions_of(each[1].settings)), None)
-    if begun := [each for each in cycles if base_of(each[1].settings) == wanted]:
+    if begun := [each for each in cycles if wanted in _begun_with(each[1].settings)]:
         return next((each for each in begun if questions_of(each[1].settings)), begun[0])
     models = models_of(state)
     if is_artifact_id(wanted) and all(each.artifact != wanted for each in models):
         return None  # such as what a training run began with
     model = named_model(state, wanted)
     return next((each for each in cycles if each[1].cycle == model.run), None)
+
+
+def _begun_with(settings: Mapping[str, Any]) -> tuple[object, object]:
+    """Return the weights that a cycle began with, and the adapter, where it was given one."""
+    return settings.get("start_from"), settings.get("adapter_from")

@@ -10,6 +10,7 @@ import httpx
 import psutil
 import pytest
 
+from jupiterd.adapter_folder import join
 from jupiterd.cluster.serving.engine_choice import LLAMA, MLX
 from jupiterd.cluster.serving.served_model import ServedModel
 from jupiterd.cluster.values.hardware import Gpu, Hardware
@@ -303,3 +304,20 @@ async def computes(process: EngineProcess) -> bool:
     before_s = await process.processor_s()
     await asyncio.sleep(LOOK_S)  # there is no event for it
     return await process.processor_s() > before_s + 0.01
+
+
+async def test_an_adapter_s_folder_that_was_not_joined_here_may_lead_nowhere(
+    tmp_path: Path,
+) -> None:
+    """A stranger could pack a link to any folder of this machine with what he calls an adapter."""
+    base = write_chatty(tmp_path / "base")
+    adapter = tmp_path / "theirs"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text("{}")
+    (adapter / "adapter_model.safetensors").write_bytes(b"")
+    packed = join(adapter, base, tmp_path / "packed")
+    async with open_pool(tmp_path) as pool:
+        scratch = tmp_path / "state" / "scratch"
+        for place in (packed, scratch / ".." / ".." / "packed"):
+            with pytest.raises(UsageError, match="leads out of it"):
+                await heard(pool, in_folder(place), chat("hi"))

@@ -18,6 +18,9 @@ OF_CYCLES = (
 """Parameter names of the options about the training of a cycle's rounds."""
 
 
+OFF = "off"
+"""The value of --lora that trains all weights, whatever is usual here."""
+
 USUAL_ADAPTER = "rank=16"
 """The value of --lora without any."""
 
@@ -28,8 +31,9 @@ def adapter_option(command: Command) -> Command:
         "--lora",
         is_flag=False,
         flag_value=USUAL_ADAPTER,
-        metavar="[rank=16,alpha=32,layers=all,targets=all]",
-        help="Train an adapter beside the model's weights, which stay as they are.",
+        metavar="[rank=16,alpha=32,layers=all,targets=all|off]",
+        help="Train an adapter beside the model's weights, which stay as they are; off: none, "
+        "whatever jupiter.yaml or a domain says.",
     )(command)
 
 

@@ -13,6 +13,7 @@ from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.options.durations import DURATION
 from jupiterd.ctl.options.island_options import island_options
 from jupiterd.ctl.options.training_options import (
+    OFF,
     USUAL_ADAPTER,
     adapter_option,
     computing_options,
@@ -293,13 +294,15 @@ def start_arguments(
 
 def _adapter_of(lora: str | None, quantize: str | None) -> dict[str, str]:
     """Return the adapter's one text, with what its base is kept in."""
-    if lora is None and quantize not in (None, "none"):
+    if lora in (None, OFF) and quantize not in (None, "none"):
         raise UsageError(
             "only a model that stays as it is can be quantized, and all weights are trained",
             f"add --lora, which trains an adapter beside it: --lora --quantize {quantize}",
         )
     if lora is None:
         return {}
+    if lora == OFF:
+        return {"lora": ""}
     kept = [] if quantize is None else [f"quantize={quantize}"]
     return {"lora": ",".join([lora or USUAL_ADAPTER, *kept])}
 

@@ -173,7 +173,12 @@ def _adapter(expected: Mapping[str, Any]) -> str:
         return ""
     trained = int(adapter["parameters"])
     share = f"{trained / expected['parameters']:.2%}"
-    return f" stay as they are beside an adapter of {trained:,} ({share}; {adapter['options']})"
+    given = " that was given" if adapter.get("is_given") else ""
+    usual = adapter.get("usual_of")
+    says = f"; as lora in jupiter.yaml of {plain(usual)} says, --lora off: all weights"
+    why = says if usual else ""
+    options = f"{share}; {adapter['options']}{why}"
+    return f" stay as they are beside an adapter{given} of {trained:,} ({options})"
 
 
 def _machines(predicted: Mapping[str, Any]) -> str:

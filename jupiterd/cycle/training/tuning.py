@@ -80,6 +80,15 @@ def tuning_lines(shape: ModelShape, plan: TrainPlan) -> list[str]:
     return lines
 
 
+def usual_adapter_lines(machine: str | None) -> list[str]:
+    """Return where an adapter comes from that nobody asked for; machine: whose settings say so."""
+    if not machine:
+        return []
+    return [
+        f"lora in jupiter.yaml of {machine} asks for the adapter; --lora off trains all weights"
+    ]
+
+
 def _millions(count: int) -> str:
     return f"{count / 1e6:,.0f} million" if count >= 10**7 else f"{count / 1e6:.2f} million"
 

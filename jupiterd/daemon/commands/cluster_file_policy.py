@@ -102,23 +102,44 @@ class ClusterFilePolicy:
     def added_to_training(self, command: StartTraining) -> StartTraining:
         """Return a command with what the file decides, where it says nothing of it.
 
-        Whether this machine's owner wants gangs encrypted, its own settings say.
+        Whether this machine's owner wants gangs encrypted, or adapters trained, its own settings
+        say.
         """
         engine = self._engine_for(command.engine)
-        settings = self._settings_for(self._quantized(command.settings))
-        return replace(command, engine=engine, settings=settings)
+        asked, usual = self._adapted(command)
+        settings = self._settings_for(self._quantized(asked))
+        return replace(command, engine=engine, settings=settings, usual_adapter_of=usual)
 
     def added_to_cycle(self, command: D) -> D:
         """Return the same of a cycle."""
         engine = self._engine_for(command.engine)
         settings = self._settings_for(command.settings or {})
-        training = self._quantized(command.training or {})
+        asked, usual = self._adapted_cycle(command)
+        training = self._quantized(asked)
         return replace(
             command,
             engine=engine,
             settings=settings or command.settings,
             training=training or command.training,
+            usual_adapter_of=usual,
         )
+
+    def _adapted(self, command: StartTraining) -> tuple[PlainMap, str | None]:
+        """Return a run's settings with the adapter that is usual here, and who says so.
+
+        Nobody: the command says what is trained, or it begins with no weights.
+        """
+        lora, has_weights = self._settings.lora, bool(command.weights or command.weights_folder)
+        if not lora or not has_weights or "lora" in command.settings:
+            return command.settings, None
+        return {**command.settings, "lora": lora}, self._settings.name
+
+    def _adapted_cycle(self, command: DescribedCycle) -> tuple[PlainMap, str | None]:
+        """Return the same of a cycle, whose domain may say it, too."""
+        asked = command.training or {}
+        if not self._settings.lora or not command.init or _says_what_is_trained(command):
+            return asked, None
+        return {**asked, "lora": self._settings.lora}, self._settings.name
 
     def _quantized(self, asked: PlainMap) -> PlainMap:
         """Return what is asked of an adapter, and what this machine's own settings add to it."""
@@ -203,6 +224,16 @@ class ClusterFilePolicy:
             str(told): frozenset(without_scope_in(str(address)) for address in found)
             for told, found in meanings.items()
         }
+
+
+def _says_what_is_trained(command: DescribedCycle) -> bool:
+    """Say whether a cycle's command or its domain decides on an adapter."""
+    from jupiterd.cycle.domain.domain import parse_domain  # its models take 8 MB, idle or not
+
+    if "lora" in (command.training or {}):
+        return True
+    domain = parse_domain(command.domain_yaml, f"{command.domain_name}.yaml")
+    return domain.training.lora is not None
 
 
 def _kinds_there(peer: Peer) -> list[InterfaceKind]:

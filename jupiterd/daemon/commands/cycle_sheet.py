@@ -27,6 +27,8 @@ class Text:
     """Round 1 begins with weights that others trained, or people want none."""
     has_adapter: bool = False
     """And with an adapter to them."""
+    usual_adapter_of: str = ""
+    """The machine whose settings ask for an adapter, where nobody else does."""
 
 
 def least_batch(settings: "RunSettings", told: "Text", shape: "ModelShape") -> int:
@@ -44,7 +46,7 @@ def sheet(
 ) -> list[str]:
     """Return the lines that tell people what to expect of the first round and of the cycle."""
     from jupiterd.cycle.runs.recorded_settings import OF_TUNING
-    from jupiterd.cycle.training.tuning import tuning_lines
+    from jupiterd.cycle.training.tuning import tuning_lines, usual_adapter_lines
     from jupiterd.cycle.training.tuning_batch import batch_lines
 
     is_known = told.tokens >= shape.seq_len
@@ -53,6 +55,7 @@ def sheet(
         *expected.lines,
         *first,
         *(tuning_lines(shape, plan) if settings.recipe == OF_TUNING else []),
+        *usual_adapter_lines(told.usual_adapter_of),
         *batch_lines(plan.batch_sequences, settings.least_batch, is_known=is_known),
         *cost.lines(),
         *([] if told.has_base else _advice(expected, cost)),

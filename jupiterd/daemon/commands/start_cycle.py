@@ -84,7 +84,12 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
         started = _with_engine(fleet.placement, started, settings, nodes)
     wanted = wanted_of_round(started.engine, settings, nodes)
     has_base = _has_base(command, described.domain)
-    text = Text(_tokens(command), has_base=has_base, has_adapter=_has_adapter(command))
+    text = Text(
+        _tokens(command),
+        has_base=has_base,
+        has_adapter=_has_adapter(command),
+        usual_adapter_of=command.usual_adapter_of or "",
+    )
     model, settings, forecast = _with_forecast(fleet, started, wanted, settings, text)
     if written := written_before(fleet.state, fleet.placement, command.writer or ""):
         forecast["writing"] = written
@@ -439,6 +444,8 @@ def _with_forecast(
     if (fit := expected.fit).changes:
         twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
         text = preset.with_recipe(fit.plan, twice).to_text()
+    if adapter := expected.values.get("adapter"):
+        adapter |= {"is_given": told.has_adapter, "usual_of": told.usual_adapter_of or None}
     document = {
         "sheet": sheet(told, shape, plan, settings, expected, cost),
         "expected": {

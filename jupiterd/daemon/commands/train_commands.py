@@ -105,6 +105,7 @@ def planned_training(
     from jupiterd.cycle.runs.run_plan import fitted, fitting_settings, sequences_in
     from jupiterd.cycle.training.architectures import engine_for  # with the models it takes 8 MB
     from jupiterd.cycle.training.plan import parse_model
+    from jupiterd.cycle.training.tuning import usual_adapter_lines
 
     wanted = check_wanted(AUTO if command.engine is None else command.engine)
     nodes, most = named_nodes(
@@ -151,8 +152,10 @@ def planned_training(
     )
     sheet = [
         *expected.lines,
+        *_step(command, settings, plan),
         *_many_passes(plan, sequences),
         *_first_weights(model, shape, plan, settings, is_known=sequences > 0),
+        *usual_adapter_lines(command.usual_adapter_of),
     ]
     document = _training_document(started, settings, plan, expected, sheet, least_batch=least)
     return [started] if data.is_ready else [data.request, started], document
@@ -375,6 +378,13 @@ def _check_vocabulary(model: str, has: int, needs: int, settings: "RunSettings")
             f"the data set has {needs:,} kinds of tokens, and the weights of {model} know {has:,}",
             "prepare the data with that model's tokenizer: jupiterctl data prepare --tokenizer",
         )
+
+
+def _step(command: StartTraining, settings: "RunSettings", plan: "TrainPlan") -> list[str]:
+    from jupiterd.cycle.training.tuning_batch import step_lines
+
+    factors = settings.batch_size, settings.gradient_accumulation_steps
+    return step_lines(command.settings.keys(), *factors, plan.batch_sequences, settings.seq_len)
 
 
 def _many_passes(plan: "TrainPlan", sequences: int) -> list[str]:

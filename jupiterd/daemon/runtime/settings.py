@@ -193,6 +193,20 @@ def _cluster(value: object) -> ClusterFile:
     raise ValueError(f"expected a file, got {value!r}")
 
 
+def _adapter(value: object) -> str:
+    """Return an adapter's words, checked; nothing: all weights are trained."""
+    text = str(_text(0, 256)(value))
+    if not text:
+        return ""
+    from jupiterd.cycle.training.adapters.adapter import parse_adapter
+
+    try:
+        parse_adapter(text)
+    except UsageError as error:
+        raise ValueError(error.message.removeprefix("--lora: ")) from error
+    return text
+
+
 def _join_token(value: object) -> str:
     """Return the token that stands there, or in the file of that name."""
     text = str(value or "")
@@ -265,6 +279,11 @@ class Settings:
     quantize: Kept = _read_by(_one_of(Kept), default=Kept.NONE)  # noqa: RUF009
     """What adapters that are asked for on this machine (`--lora`) keep the model's own matrices in,
     unless `--quantize` is given: none, 4bit or 8bit."""
+
+    lora: str = _read_by(_adapter, default="")
+    """Trainings and cycles that are started on this machine and begin with given weights train an
+    adapter beside them, in the words of `--lora`, such as rank=16,alpha=32; `--lora off` trains all
+    weights. Default: all weights are trained."""
 
     api_keys: KeyHosts = _read_by(read_key_hosts, default_factory=KeyHosts)  # noqa: RUF009
     """The host that each of this machine's keys may be shown to, and no other, over https:

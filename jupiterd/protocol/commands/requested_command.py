@@ -14,3 +14,5 @@ class RequestedCommand(Command):
 
     asked_at: str | None = None
     """A node's id. The leader says it, of whoever has asked, whatever came with the command."""
+    usual_adapter_of: str | None = None
+    """The machine whose settings say which adapter is trained, as the command doesn't; its name."""

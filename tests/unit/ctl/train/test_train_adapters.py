@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("warm_looks")
         (("--lora",), "rank=16"),
         (("--lora", "--seed", "7"), "rank=16"),
         (("--lora", ""), "rank=16"),
+        (("--lora", "off"), ""),
         (("--lora", "rank=8,layers=2"), "rank=8,layers=2"),
         (("--lora", "--quantize", "4bit"), "rank=16,quantize=4bit"),
         (("--lora", "rank=8", "--quantize", "none"), "rank=8,quantize=none"),

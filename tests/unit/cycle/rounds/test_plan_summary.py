@@ -37,6 +37,9 @@ PREDICTED = {
 }
 
 
+USUAL = "as lora in jupiter.yaml of attic says, --lora off: all weights"
+
+
 def planned(survey: Survey, predicted: dict, *, without_verdict: bool = False) -> list[str]:
     forecast = verdict_forecast(survey.counts, HoldoutRules("salt"))
     times = phase_times(Seen(survey, forecast), predicted, 2)
@@ -90,6 +93,26 @@ def test_steps_that_follow_from_text_are_about_right_and_others_exact():
     assert "about" not in told(ENOUGH)
     assert "about" not in told(TWELVE, has_fixed_steps=True)
     assert "round 1: 780 steps, " in told(TWELVE, max_steps=780)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({}, "an adapter of 14,000 (1.00%; rank=4)"),
+        (
+            {"is_given": True, "usual_of": None},
+            "an adapter that was given of 14,000 (1.00%; rank=4)",
+        ),
+        (
+            {"usual_of": "attic"},
+            f"an adapter of 14,000 (1.00%; rank=4; {USUAL})",
+        ),
+    ],
+)
+def test_an_adapter_is_told_with_where_it_comes_from(more, told):
+    adapter = {"options": "rank=4", "parameters": 14_000, **more}
+    lines = planned(ENOUGH, PREDICTED | {"expected": EXPECTED | {"adapter": adapter}})
+    assert any(f"stay as they are beside {told}, fp32" in line for line in lines), lines
 
 
 def test_a_size_that_suits_better_is_advised():

@@ -14,8 +14,19 @@ from jupiterd.cycle.runs.run_settings import RunSettings
 from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.cycle.training.step_budget import passes_over
-from jupiterd.cycle.training.tuning import HIGH_RATE, tuned, tuning_lines, tuning_rate
-from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES, batch_lines, tuning_batch
+from jupiterd.cycle.training.tuning import (
+    HIGH_RATE,
+    tuned,
+    tuning_lines,
+    tuning_rate,
+    usual_adapter_lines,
+)
+from jupiterd.cycle.training.tuning_batch import (
+    LEAST_SEQUENCES,
+    batch_lines,
+    step_lines,
+    tuning_batch,
+)
 from tests.support.cycle.presets import ONE_MILLION
 
 TUNING = RunSettings(steps_from="data", recipe=OF_TUNING, seq_len=256)
@@ -57,6 +68,19 @@ def test_weights_that_are_given_are_tuned_for_one_to_three_passes() -> None:
 )
 def test_steps_are_small_enough_for_many_of_them(sequences: int, batch: int) -> None:
     assert tuning_batch(sequences, LEAST_SEQUENCES, 256) == batch
+
+
+def test_whoever_says_what_a_device_holds_is_told_what_a_step_makes_of_it() -> None:
+    (line,) = step_lines({"batch_size", "seq_len"}, 4, 32, 128, 1024)
+    assert line == (
+        "A step trains on 128 sequences (131,072 tokens), though a device holds 4 at a time: 32 "
+        "micro-batches each are usual; --gradient-accumulation-steps 1 makes it 4"
+    )
+    (line,) = step_lines({"batch_size"}, 4, 32, 384, 16)
+    assert line.endswith("--gradient-accumulation-steps 1 makes it 12"), "of three ranks"
+    said = {"batch_size", "gradient_accumulation_steps"}
+    assert step_lines(said, 4, 32, 128, 1024) == []
+    assert step_lines({"seq_len"}, 1, 32, 32, 1024) == []
 
 
 def test_a_round_takes_many_steps_where_a_size_s_own_batch_would_make_four() -> None:
@@ -170,3 +194,11 @@ def test_a_rate_is_high_for_an_adapter_from_ten_times_as_much_on() -> None:
     assert "is high" not in lines(ONE_MILLION, of_adapter)
     told = lines(ONE_MILLION, of_adapter.model_copy(update={"learning_rate": 3e-3}))
     assert "0.003 is high for an adapter: from 0.001 on the model soon forgets" in told
+
+
+def test_an_adapter_that_nobody_asked_for_is_told_with_whose_setting_it_is() -> None:
+    (line,) = usual_adapter_lines("attic")
+    assert (
+        line == "lora in jupiter.yaml of attic asks for the adapter; --lora off trains all weights"
+    )
+    assert usual_adapter_lines(None) == usual_adapter_lines("") == []

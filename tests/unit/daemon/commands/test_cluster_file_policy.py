@@ -18,12 +18,15 @@ from jupiterd.daemon.app.command_wiring import file_policy_of
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.commands import cluster_file_policy
 from jupiterd.errors import JupiterError
+from jupiterd.locations import config_folder
 from jupiterd.net.scopes import without_scope_in
 from jupiterd.ports import Address
 from jupiterd.protocol.commands.cycle_commands import StartCycle
 from jupiterd.protocol.commands.train_commands import StartTraining
 from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import address_of, found, lead, serving, unite, until
+
+DOMAIN_TEXT = (config_folder() / "domains" / "python.yaml").read_text()
 
 
 def write(node: Node, *entries: MachineEntry, **told: Any) -> None:
@@ -215,6 +218,30 @@ async def test_adapters_that_are_asked_for_on_a_machine_have_bases_as_its_owner_
         assert run.settings == cycle.training == becomes
     async with serving(tmp_path, "two") as two:
         assert two.file_policy.added_to_cycle(replace(CYCLE, training=asked)).training == asked
+
+
+async def test_what_begins_with_given_weights_here_trains_the_adapter_that_is_usual_here(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one", lora="rank=8") as one:
+        tuning = replace(TRAINING, weights_folder="/models/mine")
+        added = one.file_policy.added_to_training(tuning)
+        assert (added.settings, added.usual_adapter_of) == ({"lora": "rank=8"}, "one")
+        for said in ("", "rank=2"):
+            asked = replace(tuning, settings={"lora": said})
+            assert one.file_policy.added_to_training(asked) == asked
+        assert one.file_policy.added_to_training(TRAINING) == TRAINING, "its weights are drawn"
+        cycle = replace(CYCLE, domain_yaml=DOMAIN_TEXT, init={"model": "mine", "config": "{}"})
+        begun = one.file_policy.added_to_cycle(cycle)
+        assert (begun.training, begun.usual_adapter_of) == ({"lora": "rank=8"}, "one")
+        for decided in (
+            replace(cycle, training={"lora": "off"}),
+            replace(cycle, domain_yaml=f"{DOMAIN_TEXT}training: {{lora: rank=2}}\n"),
+            replace(cycle, init=None),
+        ):
+            assert one.file_policy.added_to_cycle(decided) == decided
+    async with serving(tmp_path, "two") as two:
+        assert two.file_policy.added_to_training(tuning) == tuning
 
 
 async def test_the_command_that_a_person_gives_takes_the_engine_of_the_file(tmp_path: Path) -> None:

@@ -181,6 +181,17 @@ async def test_a_dry_run_makes_all_checks_and_records_nothing(tmp_path: Path) ->
         assert leading.term.replica.ledger.head() != before
 
 
+async def test_a_step_of_more_than_was_said_is_told_with_what_changes_it(tmp_path: Path) -> None:
+    asked = {"data": "letters", "model": "1m"}
+    async with leads(tmp_path / "node", data_asked(), MADE) as leading:
+        said: dict[str, object] = {"seq_len": 64, "max_steps": 10, "batch_size": 4}
+        for both, times in ((said, 1), (said | {"gradient_accumulation_steps": 2}, 0)):
+            told = StartTraining.read({**asked, "settings": both})
+            sheet = (await start_training(leading, told))["sheet"]
+            assert sum("A step trains on 128 sequences (8,192" in line for line in sheet) == times
+            await stop_training(leading.term, StopTraining())
+
+
 async def test_a_daemon_tries_what_it_knows_and_nothing_else(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one)

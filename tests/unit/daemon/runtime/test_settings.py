@@ -128,6 +128,7 @@ def test_metrics_need_a_port(told: str) -> None:
         ({"peer": ("foo bar",)}, {}, "", "peer (from flag)"),
         ({"peer": ("http://host/",)}, {}, "", "peer (from flag)"),
         ({"scope": "we ird/"}, {}, "", "scope (from flag)"),
+        ({}, {}, "lora: width=4\n", "FILE:1: lora: width=4"),
         ({"devices": "gpu"}, {}, "", "devices (from flag): expected cpu or numbers of CUDA"),
         ({}, {"JUPITER_DEVICES": "cpu,-1"}, "", "devices (from environment)"),
         ({}, {}, "devices: [true]\n", "FILE:1: devices"),

@@ -250,13 +250,14 @@ class WorkerRunner:
                 work = self._run_process(
                     order, params, inputs, spool, tunnels, snapshots.descriptors
                 )
-                saved_step, parts = -1, OldParts(self._artifact_cache.store, order)
+                saved_step = -1
+                parts = OldParts(self._artifact_cache.store, order, lambda: self._members.state)
                 try:
                     async with aclosing(work) as events:
                         async for event in events:
                             if isinstance(event, CheckpointStored):
                                 saved_step = event.progress.step
-                                await parts.stored(event.artifact)
+                                await parts.stored(event)
                             yield event
                 except JupiterError as error:
                     if not error.is_permanent:  # a loss that is no number would be none again

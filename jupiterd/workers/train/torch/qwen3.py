@@ -104,8 +104,14 @@ class Qwen3(nn.Module):
     """The model; its parameters have Hugging Face's names, and no values yet."""
 
     def __init__(
-        self, config: Qwen3Config, attention: Attention, *, gradient_checkpointing: bool = False
+        self,
+        config: Qwen3Config,
+        attention: Attention,
+        *,
+        gradient_checkpointing: bool = False,
+        has_memory: bool = True,
     ) -> None:
+        """has_memory: False: the parameters stay on torch's device "meta", to be replaced."""
         super().__init__()
         self.config = config
         self._attention = attention
@@ -113,7 +119,8 @@ class Qwen3(nn.Module):
         with torch.device("meta"):
             self.model = Body(config, attention)
             self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
-        self.to_empty(device="cpu")
+        if has_memory:
+            self.to_empty(device="cpu")
         if config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
         cosines, sines = rotations(config)

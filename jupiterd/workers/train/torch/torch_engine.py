@@ -67,9 +67,7 @@ class TorchEngine:
     def __init__(
         self, shape: ModelShape, plan: TrainPlan, end_token: int, group: ProcessGroup, device: str
     ) -> None:
-        self.updating: Updating = nullcontext
         self._shape, self._plan = shape, plan
-        self._group = group
         self.abilities = found = abilities(device)
         self.options = options_on(found, shape, plan)
         self.adapter = plan.options.adapter
@@ -90,20 +88,27 @@ class TorchEngine:
             for parameter in self._parameters.values():
                 parameter.data = parameter.data.to(torch.bfloat16)
         self._optimizer = TorchOptimizer(self._parameters, plan)
+        self._attach(group, device)
+
+    def _attach(self, group: ProcessGroup, device: str) -> None:
+        """Put model and optimizer together with their loss, the device and the other ranks."""
+        self.updating: Updating = nullcontext
+        self._group = group
         self._scale = LossScale()
         self._copy_stream: torch.cuda.Stream | None = None
         self._moments_to_come: Tensor | None = None
         """Takes their memory while passes are tried."""
         self._length = length_of
         self._leaves_out_on_device = self._optimizer.can_leave_out and bool(gpus_of(device))
-        chunk, is_shared = logit_chunk_on(found, shape, plan, self.options), group.world_size > 1
+        chunk = logit_chunk_on(self.abilities, self._shape, self._plan, self.options)
+        is_shared = group.world_size > 1
         self._scored = LossModel(self._model, self.options, device, chunk, is_shared=is_shared)
         self._loss: nn.Module = self._scored
         self.device = device
         self.platform, self.gpus = platform_of(device), gpus_of(device)
         self.peak_flops_per_s = peak_of(self.gpus)
         self.versions: Mapping[str, str] = {}  # its wheels have other versions for each device
-        self.batch_sequences, self.computed_s = plan.batch_sequences, 0.0
+        self.batch_sequences, self.computed_s = self._plan.batch_sequences, 0.0
         trained = [p for p in self._parameters.values() if p.requires_grad]
         self._clock = ComputeClock(trained, device)
         self.rank, self.world_size = group.rank, group.world_size
@@ -345,7 +350,7 @@ class TorchEngine:
     @contextmanager
     def _giving_zeros(self) -> Generator[None]:
         """Make a backward pass yield exact zeros: a factor of 0 would leave infinity times zero."""
-        trained = [p for p in self._parameters.values() if p.requires_grad]
+        trained = [p for p in self._model.parameters() if p.requires_grad]
         hooks = [parameter.register_hook(torch.zeros_like) for parameter in trained]
         yield
         for hook in hooks:

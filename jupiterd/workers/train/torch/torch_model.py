@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.modules.module import register_module_parameter_registration_hook
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 from transformers.activations import NewGELUActivation
 from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
@@ -128,6 +129,12 @@ def empty_model(
         return _empty(model_config(shape, end_token), options)
 
 
+def model_without_memory(shape: ModelShape, end_token: int, options: ResolvedOptions) -> nn.Module:
+    """Return the same with parameters on torch's device "meta"; what isn't trained has values."""
+    with torch.random.fork_rng(devices=[]), _parameters_without_memory():
+        return _empty(model_config(shape, end_token), options, has_memory=False)
+
+
 def named_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters by Hugging Face's names, tied ones once."""
     return dict(inner_model(model).named_parameters())
@@ -189,12 +196,31 @@ def without_flash(model: nn.Module) -> Generator[None]:
         yield
 
 
-def _empty(config: PreTrainedConfig, options: ResolvedOptions | None) -> nn.Module:
+@contextmanager
+def _parameters_without_memory() -> Generator[None]:
+    """Take the memory of each parameter away as soon as a module has made it."""
+    replaced: Any = _on_meta  # torch says that it returns nothing, and takes what it returns
+    hook = register_module_parameter_registration_hook(replaced)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _on_meta(_module: nn.Module, _name: str, parameter: nn.Parameter | None) -> nn.Parameter | None:
+    if parameter is None or parameter.is_meta:
+        return parameter
+    return nn.Parameter(parameter.to("meta"), requires_grad=parameter.requires_grad)
+
+
+def _empty(
+    config: PreTrainedConfig, options: ResolvedOptions | None, *, has_memory: bool = True
+) -> nn.Module:
     attention = "sdpa" if options is None else options.attention
     checkpointing = options is not None and options.gradient_checkpointing
     if isinstance(config, Qwen3Config) and can_train(config):
         kernel = FlashAttention() if attention == "flash" else TorchAttention()
-        return Qwen3(config, kernel, gradient_checkpointing=checkpointing)
+        return Qwen3(config, kernel, gradient_checkpointing=checkpointing, has_memory=has_memory)
     if options is not None and options.documents_apart and attention == "flash":
         reason = f"documents can't be kept apart in this {config.model_type} model with flash-attn"
         raise UsageError(reason, "choose attention: sdpa")

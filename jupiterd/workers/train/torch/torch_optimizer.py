@@ -37,12 +37,20 @@ Moments = dict[str, Tensor]
 class TorchOptimizer:
     """The moments of a model's parameters, and the step that uses them."""
 
-    def __init__(self, parameters: Mapping[str, nn.Parameter], plan: TrainPlan) -> None:
+    def __init__(
+        self,
+        parameters: Mapping[str, nn.Parameter],
+        plan: TrainPlan,
+        dimensions: Mapping[str, int] | None = None,
+    ) -> None:
+        """dimensions: of whole tensors, where parameters are pieces of them; None: their own."""
         self._parameters = parameters
         self._plan = plan
-        self._kinds = {n: moments_of(n, p.ndim, plan.options) for n, p in parameters.items()}
+        self._dimensions = dimensions or {name: p.ndim for name, p in parameters.items()}
+        self._kinds = {n: moments_of(n, self._dimensions[n], plan.options) for n in parameters}
         fused = [name for name, kinds in self._kinds.items() if kinds == MOMENTS]
-        self._fused = _fused_adamw({name: parameters[name] for name in fused}, plan)
+        decays = {name: is_decayed(name, self._dimensions[name]) for name in fused}
+        self._fused = _fused_adamw({name: parameters[name] for name in fused}, decays, plan)
         self._own: dict[str, Moments] = {n: {} for n in parameters if n not in set(fused)}
         self.steps = 0
         """How many have been taken."""
@@ -116,7 +124,7 @@ class TorchOptimizer:
         weights = parameter.float() if LOW in self._kinds[name] else parameter
         if LOW in moments:
             weights += moments[LOW]
-        decay = self._plan.weight_decay if is_decayed(name, parameter.ndim) else 0.0
+        decay = self._plan.weight_decay if is_decayed(name, self._dimensions[name]) else 0.0
         weights.mul_(1 - rate * decay)
         update = muon_update if MOMENTUM in self._kinds[name] else self._adamw_update
         weights.sub_(update(gradient.float(), moments, rate))
@@ -166,11 +174,11 @@ def _in_bf16(moments: Mapping[str, Tensor]) -> Moments:
 
 
 def _fused_adamw(
-    parameters: Mapping[str, nn.Parameter], plan: TrainPlan
+    parameters: Mapping[str, nn.Parameter], decays: Mapping[str, bool], plan: TrainPlan
 ) -> torch.optim.AdamW | None:
     """Return AdamW that decays matrices, and neither embeddings nor norms."""
-    decayed = [p for name, p in parameters.items() if is_decayed(name, p.ndim)]
-    others = [p for name, p in parameters.items() if not is_decayed(name, p.ndim)]
+    decayed = [p for name, p in parameters.items() if decays[name]]
+    others = [p for name, p in parameters.items() if not decays[name]]
     groups = [
         {"params": decayed, "weight_decay": plan.weight_decay},
         {"params": others, "weight_decay": 0.0},

@@ -8,9 +8,10 @@ params: device, and what `rank_training` and `group` name
 from jupiterd.protocol.frames import GangJoined, TaskFinished
 from jupiterd.protocol.preparing_stage import LOADING, MEETING
 from jupiterd.workers.link import Task
-from jupiterd.workers.train.job import read_job
+from jupiterd.workers.train.job import TrainingJob, read_job
 from jupiterd.workers.train.rank_training import RankTraining
-from jupiterd.workers.train.torch.process_group import open_group
+from jupiterd.workers.train.torch.partition.partitioned_engine import PartitionedTorchEngine
+from jupiterd.workers.train.torch.process_group import ProcessGroup, open_group
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
 
@@ -23,5 +24,12 @@ def run(task: Task) -> TaskFinished:
         task.send(GangJoined(device, ""))
         task.prepares(LOADING)
         job = read_job(task, group.world_size)
-        engine = TorchEngine(job.shape, job.plan, job.end_token, group, device)
-        return RankTraining(task, job, engine).run()
+        return RankTraining(task, job, engine_of(job, group, device)).run()
+
+
+def engine_of(job: TrainingJob, group: ProcessGroup, device: str) -> TorchEngine:
+    """Return the engine of a rank that holds its part of a model, or all of it."""
+    what = (job.shape, job.plan, job.end_token, group, device)
+    if job.partition is None:
+        return TorchEngine(*what)
+    return PartitionedTorchEngine(*what, job.partition)

@@ -1,0 +1,1 @@
+"""Training a model on torch that is cut over the ranks of a gang."""

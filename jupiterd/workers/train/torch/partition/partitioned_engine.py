@@ -1,0 +1,227 @@
+"""The training engine on torch where a model is cut over the ranks of a gang.
+
+Owns what is done otherwise than by an engine that holds everything: `TorchEngine`. Doesn't know
+messages (`unit_exchange`) or their order (`layer_hooks`).
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from jupiterd.cycle.training.partition.partition import Partition
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.workers.train.first_weights import first_weights
+from jupiterd.workers.train.torch.device import abilities
+from jupiterd.workers.train.torch.gradient_clip import length_of, shorten
+from jupiterd.workers.train.torch.partition.cut_model import CutModel, with_zeros
+from jupiterd.workers.train.torch.partition.cut_options import cut_options
+from jupiterd.workers.train.torch.process_group import ProcessGroup
+from jupiterd.workers.train.torch.torch_engine import TorchEngine
+from jupiterd.workers.train.torch.torch_model import (
+    LastLogits,
+    learn_used_rows,
+    model_without_memory,
+    without_flash,
+)
+from jupiterd.workers.train.torch.torch_optimizer import TorchOptimizer
+from jupiterd.workers.training_engine import MOMENTS, MicroBatch, NamedTensor, Tensors
+
+BLOCK = 4096
+"""Numbers whose squares are added up in fp32; see `length_of`."""
+
+
+class PartitionedTorchEngine(TorchEngine):
+    """One rank's part of a model on torch."""
+
+    def __init__(
+        self,
+        shape: ModelShape,
+        plan: TrainPlan,
+        end_token: int,
+        group: ProcessGroup,
+        device: str,
+        partition: Partition,
+    ) -> None:
+        self._shape, self._plan, self.partition = shape, plan, partition
+        self.abilities = abilities(device)
+        self.options = cut_options(self.abilities, shape, plan, partition, group.rank)
+        self.adapter = None
+        self._model = model_without_memory(shape, end_token, self.options)
+        self._cut = CutModel(self._model, partition, group, device)
+        self._parameters = self._all = self._cut.pieces
+        nn.Module.to(self._model, device)  # what isn't trained, as angles of positions
+        if device == "cpu":
+            learn_used_rows(self._model)
+        if partition.cuts_weights:
+            torch.set_autocast_cache_enabled(False)  # it would hold a copy of every layer
+        dimensions = {name: len(sizes) for name, sizes in self._cut.shapes.items()}
+        self._optimizer = TorchOptimizer(self._parameters, plan, dimensions)
+        self._attach(group, device)
+        self._cut.take(lambda name: first_weights({name: self.shapes[name]}, plan.seed)[name])
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Return name -> shape of the trained weights, whole."""
+        return self._cut.shapes
+
+    def weights(self) -> Tensors:
+        """Return the whole weights."""
+        return dict(self.each_weight())
+
+    def each_weight(self) -> Iterator[NamedTensor]:
+        """Yield the whole weights one by one."""
+        return self._cut.each_weight()
+
+    def load_weights(self, weights: Tensors) -> None:
+        """Keep what is ours of weights of the same names and shapes."""
+        self._cut.take(weights.__getitem__)
+
+    def exact_weights(self) -> Tensors:
+        """Return the whole weights: none were rounded."""
+        return self.weights()
+
+    def load_exact(self, weights: Tensors) -> None:
+        """Replace the weights."""
+        self.load_weights(weights)
+
+    def moments(self) -> Tensors:
+        """Return the optimizer's whole state; zeros before the first step."""
+        return dict(self.each_moment())
+
+    def each_moment(self) -> Iterator[NamedTensor]:
+        """Yield the optimizer's whole state one by one."""
+        found = self._optimizer.moments()
+        return self._cut.each_of(
+            {kind: {n: found[f"{kind}.{n}"] for n in self._parameters} for kind in MOMENTS}
+        )
+
+    def load_moments(self, moments: Tensors, step: int) -> None:
+        """Keep what is ours of the optimizer's state after `step` steps."""
+        ours = {
+            f"{kind}.{name}": self._cut.own_part(name, moments[f"{kind}.{name}"]).clone()
+            for name in self._parameters
+            for kind in MOMENTS
+        }
+        self._optimizer.load(ours, step)
+
+    @property
+    def copies_beside(self) -> bool:
+        """Say no: all ranks have to take part in it."""
+        return False
+
+    def copy_state(self, weights: Tensors, moments: Tensors) -> None:
+        """Copy the whole weights and the optimizer's state into given arrays."""
+        for places, found in ((weights, self.each_weight()), (moments, self.each_moment())):
+            for name, values in found:
+                places[name][...] = values
+
+    def begin(self, *, has_same_weights: bool) -> None:
+        """Give all ranks the weights of their owners, where all hold them whole."""
+        if not has_same_weights:
+            self._cut.weights.share()
+
+    def try_pass(self, batch: MicroBatch) -> float:
+        """Compute a micro batch's gradient without other ranks; return how long it took, in s."""
+        cuts = self._cut.weights.filled_by(with_zeros) if self._cuts_weights else nullcontext()
+        with cuts, self._cut.hooks.passing():
+            self._cut.hooks.begin(sums=False)
+            took_s = super().try_pass(batch)
+            self._cut.hooks.end()
+        return took_s
+
+    def end_passes(self) -> None:
+        """Throw away the gradients of passes that were tried."""
+        self._moments_to_come = None
+        self._forget_gradients()
+
+    def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
+        """Return the summed cross-entropy in nats, without an update and without dropout."""
+        with self._cut.hooks.passing():
+            self._cut.hooks.begin(sums=False)
+            return super().nats(micro_batches)
+
+    @torch.no_grad()
+    def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
+        """Return the logits [vocabulary] after a sequence; weights that are cut come by units."""
+        if not self._cuts_weights:
+            return super().logits(tokens, weights)
+        filled = self._cut.weights.filled_by(self._cut.given(weights))
+        with without_flash(self._model), filled, self._cut.hooks.passing():
+            self._cut.hooks.begin(sums=False)
+            return LastLogits(self._model)(self._ids(tokens[None])).cpu().numpy()
+
+    def _accumulate(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> Tensor:
+        """Leave our stretches of the batch's gradients; return this rank's part of the loss."""
+        total = torch.zeros((), device=self.device)
+        self.computed_s = 0.0
+        with self._cut.hooks.passing():
+            for number, batch in enumerate(micro_batches, 1):
+                is_last = number == len(micro_batches)
+                loss = self._pass(batch, counts=counts, is_last=is_last)
+                total += loss if counts else 0.0
+        return total
+
+    def _pass(self, batch: MicroBatch, *, counts: bool, is_last: bool) -> Tensor:
+        """Pass a micro batch through, forwards and backwards; return its part of the loss."""
+        hooks, exchange = self._cut.hooks, self._cut.exchange
+        began_s = self._time_s() - exchange.waited_s
+        hooks.begin(sums=is_last or self._cut.gradients.are_cut)
+        loss = self._scored(*self._tensors(batch)) / batch.divisor(self.batch_sequences)
+        with nullcontext() if counts else self._giving_zeros():
+            loss.backward()
+        self.computed_s += self._time_s() - exchange.waited_s - began_s
+        hooks.end()
+        return loss.detach()
+
+    def _reserve_moments(self) -> None:
+        """Reserve what our part of the optimizer's state will take."""
+        if self.gpus and self._moments_to_come is None and not self._optimizer.steps:
+            count = sum(len(MOMENTS) * piece.numel() for piece in self._parameters.values())
+            self._moments_to_come = torch.empty(count, device=self.device)
+
+    def step(
+        self, micro_batches: Sequence[MicroBatch], learning_rate: float
+    ) -> tuple[float, float]:
+        """Take one optimizer step; return this rank's part of the loss, and the gradient's norm."""
+        return self._update(self._accumulate(micro_batches), learning_rate)
+
+    def _update(self, loss: Tensor, learning_rate: float) -> tuple[float, float]:
+        """Update our stretches, and bring them to all who hold weights whole."""
+        norm = self._norm()
+        if math.isfinite(norm):
+            if own := self._own_gradients():
+                shorten(own, norm, 1.0, self._plan.clip_norm)
+            with self.updating():
+                self._optimizer.step(learning_rate)
+                self._cut.weights.share()
+        self._forget_gradients()
+        return float(loss), norm if math.isfinite(norm) else math.nan
+
+    def _norm(self) -> float:
+        """Return the length of the whole gradient, equal on all ranks."""
+        own = [length_of(_rows(stretch)) for stretch in self._own_gradients()]
+        rows = self.gather([float(sum(length.square() for length in own))])
+        return math.sqrt(sum(square for (square,) in rows))
+
+    def _own_gradients(self) -> list[Tensor]:
+        """Return our stretches of the gradients, of the units of which we have one: [numbers]."""
+        return [stretch for stretch in self._cut.gradients.own if len(stretch)]
+
+    def _forget_gradients(self) -> None:
+        self._cut.gradients.forget()
+
+    @property
+    def _cuts_weights(self) -> bool:
+        return self.partition is not None and self.partition.cuts_weights
+
+
+def _rows(stretch: Tensor) -> list[Tensor]:
+    """Return a stretch in pieces: [rows, BLOCK], and what is left, [numbers]."""
+    whole = len(stretch) // BLOCK * BLOCK
+    parts = stretch[:whole].view(-1, BLOCK), stretch[whole:]
+    return [part for part in parts if part.numel()]

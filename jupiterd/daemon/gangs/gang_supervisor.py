@@ -45,7 +45,7 @@ from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.gangs.watchdog_timer import AttemptWatch
 from jupiterd.daemon.leader.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.leader.term_services import TrainingServices
-from jupiterd.daemon.planning.gang_plan import GangPlan, choose, plan_launch
+from jupiterd.daemon.planning.gang_plan import GangPlan, choose, left_out, plan_launch
 from jupiterd.daemon.planning.rank_order import by_links
 from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.clock import now_s
@@ -229,6 +229,9 @@ class GangSupervisor:
         state, chosen = self._term.cycle(self._cycle), self._chosen(without)
         if self._stragglers.consider(chosen.engine, frozenset(chosen.gang)):
             chosen = self._chosen(without)
+        for node, reason in left_out(self._services.placement, state).items():
+            name = self._services.machines.name_of(node)
+            log.warning("machine_left_out", extra={"node": name, "reason": reason})
         choice = by_links(self._services.connectivity, chosen)
         return plan_launch(
             state, self._trained_round.round, self._term.next_attempt(self._cycle), choice

@@ -19,6 +19,10 @@ QUANTIZED: Final = ("quantize=4bit", "quantize=8bit")
 """Of an adapter's text, where its base is quantized."""
 
 
+TRAINS_NONE: Final = "its build of jupiterd can't train adapters"
+LACKS_BITSANDBYTES: Final = "it lacks bitsandbytes, by which torch quantizes"
+
+
 def check_all_train_adapters(machines: Machines) -> None:
     """Raise UsageError where a member that is alive doesn't: it may come to lead, too."""
     known = ((node, machines.hardware_of(node)) for node in sorted(machines.alive()))
@@ -57,6 +61,19 @@ def that_train_it(
         "no node that is here has bitsandbytes, by which torch quantizes",
         f"on one: {INSTALL_QUANTIZED}",
     )
+
+
+def left_out(machines: Mapping[NodeId, Hardware], run: CycleState) -> Mapping[NodeId, str]:
+    """Return which of some machines a run goes on without because of its adapter, and why."""
+    try:
+        able = that_train_it(machines, run)
+    except PeerUnreachableError:  # it doesn't go on, and that is said
+        return {}
+    return {
+        node: LACKS_BITSANDBYTES if each.trains_adapters else TRAINS_NONE
+        for node, each in machines.items()
+        if node not in able
+    }
 
 
 def is_quantized(lora: str) -> bool:

@@ -3,7 +3,7 @@
 Owns that plan: a new one, or that of an attempt which is open. Doesn't know how a gang is run.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -15,6 +15,7 @@ from jupiterd.cluster.training.asked_backend import nccl_refusal
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.leader.placement import Placement
+from jupiterd.daemon.planning import adapter_support
 from jupiterd.daemon.planning.adapter_support import that_train_it
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import MissingExtraError, NcclFailedError, PeerUnreachableError
@@ -132,6 +133,11 @@ def choose(
     except MissingExtraError as error:  # when the cycle began, somebody had it
         raise PeerUnreachableError(error.message, error.hint) from error
     return choice
+
+
+def left_out(placement: Placement, state: CycleState) -> Mapping[NodeId, str]:
+    """Return who would train just now if it could train the adapter of a run, and why it can't."""
+    return adapter_support.left_out(trainers(placement, named_trainers(state)), state)
 
 
 def nccl_failure(cycle: CycleState) -> str:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from jupiterd.adapter_folder import base_named_in
@@ -12,6 +13,7 @@ from tests.e2e.cycle.test_adapter_cycle import write_tuned_base
 from tests.e2e.cycle.test_promoted_model import done
 from tests.e2e.training.test_given_adapter import assert_trained_on, of_peft
 from tests.support.daemons.cluster import NAMES, Cluster, Daemon, running
+from tests.support.serving.served_command import served_command
 from tests.support.sources.tiny_domain import write_domain
 
 pytestmark = [
@@ -35,6 +37,7 @@ async def test_a_round_goes_on_with_it_and_must_beat_both_together(tmp_path: Pat
         await cluster.meet()
         await cluster.say_yes()
         await asyncio.to_thread(_is_a_model, cluster, base, theirs)
+        await _is_served(cluster[0], theirs)
         looked = done(cluster, "cycle", "start", "--domain", str(named), *FEW, "--dry-run")
         assert "beside an adapter that was given of " in looked
         for how in (("--domain", str(domain), "--init", str(theirs)), ("--domain", str(named))):
@@ -59,6 +62,18 @@ def _is_a_model(cluster: Cluster, base: Path, theirs: Path) -> None:
     assert refused.returncode != 0
     assert "theirs is no model: it has no config.json" in refused.stderr
     assert "--base names the folder of a whole model" in refused.stderr
+
+
+async def _is_served(daemon: Daemon, theirs: Path) -> None:
+    """Clients call it by the last part of its path."""
+    async with (
+        served_command(daemon.state_dir, str(theirs)) as serving,
+        httpx.AsyncClient(base_url=serving.url, timeout=60) as client,
+    ):
+        body = {"model": "theirs", "prompt": "def ", "max_tokens": 4, "temperature": 0}
+        answer = await client.post("/completions", json=body)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["choices"][0]["text"]
 
 
 def _is_judged_beside_it(cluster: Cluster) -> None:

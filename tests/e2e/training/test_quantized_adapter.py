@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 
 from jupiterd.adapter_folder import ADAPTER_CONFIG, ADAPTER_FILE
 from jupiterd.cycle.training.adapters.adapter import FACTORS, module_of, tensor_name
+from tests.e2e.training.test_lone_rank import strike, told_every
 from tests.support.daemons.adapter_runs import ADAPTER, write_base
 from tests.support.daemons.cluster import Cluster, Daemon, Document, running
 from tests.support.daemons.surroundings import own_network
@@ -59,6 +60,24 @@ async def test_an_adapter_beside_quantized_weights_goes_on_and_is_merged_with_th
     assert not (whole / ADAPTER_CONFIG).exists()
     assert "quantization" not in json.loads((whole / "config.json").read_text())
     assert_merged(weights_of(whole), weights_of(base), load_file(alone / ADAPTER_FILE))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_kill_9_of_the_only_rank_goes_on_beside_the_same_bits(
+    tmp_path: Path, engine: str
+) -> None:
+    letters = write_letters(tmp_path)
+    base = write_base(tmp_path, letters)
+    with own_network() as prefix:
+        async with running([Daemon(tmp_path, "alone", prefix)]) as cluster:
+            await cluster.meet()
+            begin(cluster, letters, base, "--engine", engine)
+            before, after = await strike(cluster, cluster.daemons[0], AHEAD)
+            assert after["resumed_from_step"] >= before["step"] - max(1.0, told_every(before))
+            shown = await until_over(cluster)
+            assert shown["best_bits_per_byte"] < shown["bits_per_byte_before"]
+            done(cluster, "data", "audit")
+        assert left_over(tmp_path, []) == []
 
 
 @pytest.mark.parametrize("engine", [ON_TORCH])

@@ -99,6 +99,16 @@ def test_a_folder_of_others_becomes_mlx_lm_s_and_that_one_is_no_folder_of_peft(
     assert ctl(*again, "--merge", "--to", str(tmp_path / "out")).exit_code == 0
 
 
+def test_a_folder_of_others_becomes_one_gguf_file_with_its_base(theirs, ctl, tmp_path):
+    to = tmp_path / "gguf"
+    ran = ctl("model", "export", str(theirs), "--format", "gguf", "--to", str(to))
+    assert ran.exit_code == 2
+    assert "add --merge" in ran.err
+    ran = ctl("model", "export", str(theirs), "--merge", "--format", "gguf", "--to", str(to))
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert (to / "model.gguf").read_bytes()[:4] == b"GGUF"
+
+
 def test_held_out_text_is_of_models_of_the_cluster(theirs, ctl, tmp_path):
     ran = ctl("model", "export", str(theirs), "--lm-eval", "--to", str(tmp_path / "out"))
     assert ran.exit_code == 2

@@ -141,6 +141,26 @@ async def test_what_can_t_be_is_refused_in_a_line_with_a_hint(tmp_path: Path) ->
         assert leading.term.replica.ledger.head() == before
 
 
+async def test_a_run_with_an_adapter_names_the_member_whose_build_trains_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = '{"model_type": "gpt2", "vocab_size": 320, "n_positions": 128, "n_embd": 32, '
+    config += '"n_layer": 2, "n_head": 2}'
+    settings: dict[str, object] = {"seq_len": 64, "max_steps": 2, "lora": "rank=2"}
+    asked = {"model": "mine", "config": config, "weights": "a" * 64, "settings": settings}
+    async with leads(tmp_path, data_asked(), MADE) as leading:
+        machines, own = leading.fleet_view.machines, leading.term.self_id
+        known = machines.hardware_of(own)
+        assert known is not None
+        older = replace(known, trains_adapters=False)
+        with monkeypatch.context() as build:
+            build.setattr(machines, "hardware_of", lambda _: older)
+            error = await refusal(leading, **asked)
+        assert f"{machines.name_of(own)} runs a build of jupiterd that can't" in error.message
+        done = await start_training(leading, StartTraining.read({"data": "letters", **asked}))
+        assert done["expected"]["adapter"]["options"] == "rank=2,alpha=4"
+
+
 async def test_only_data_sets_that_were_made_are_named_where_another_is_asked_for(
     tmp_path: Path,
 ) -> None:

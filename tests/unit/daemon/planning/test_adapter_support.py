@@ -8,8 +8,11 @@ from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.planning.adapter_support import (
+    LACKS_BITSANDBYTES,
+    TRAINS_NONE,
     check_all_train_adapters,
     is_quantized,
+    left_out,
     that_train_it,
     without_bitsandbytes,
 )
@@ -47,6 +50,18 @@ def test_an_adapter_goes_on_without_machines_that_cannot_train_it() -> None:
     assert that_train_it({}, run_with("rank=4")) == {}
     with pytest.raises(PeerUnreachableError, match="can train adapters"):
         that_train_it({B: OLD}, run_with("rank=4"))
+
+
+def test_who_is_left_out_of_a_run_is_known_with_the_reason() -> None:
+    assert left_out({A: NEW, B: OLD}, run_with("rank=4")) == {B: TRAINS_NONE}
+    assert left_out({A: NEW, B: OLD, C: ABLE}, run_with("quantize=4bit")) == {
+        A: LACKS_BITSANDBYTES,
+        B: TRAINS_NONE,
+    }
+    assert left_out({A: NEW, B: OLD}, run_with("")) == {}
+    assert left_out({B: OLD}, run_with("rank=4")) == {}, (
+        "nobody trains, which is an error of its own"
+    )
 
 
 def test_a_machine_tells_that_it_trains_adapters_and_an_older_one_does_not() -> None:

@@ -6,9 +6,9 @@ anywhere.
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from safetensors.numpy import load_file, save_file
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.weights_header import LENGTH_BYTES, header
 from jupiterd.workers.training_engine import Tensors
+
+N = TypeVar("N", np.float32, np.uint32)
 
 WEIGHTS_FILE = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"
@@ -82,12 +84,19 @@ class StoredTensors(Mapping[str, NDArray[np.float32]]):
         """Name -> file, where its tensors begin, and what its header says of this one."""
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
+        return self._read(name, _array)
+
+    def words(self, name: str) -> NDArray[np.uint32]:
+        """Return a tensor whose numbers are packed into 32 bits each."""
+        return self._read(name, _words)
+
+    def _read(self, name: str, made: Callable[[Any], NDArray[N]]) -> NDArray[N]:
         file, start, said = self._places[name]
         try:
             begin, end = said["data_offsets"]
             with file.open("rb") as opened:
                 opened.seek(start + begin)
-                return _array({**said, "data": opened.read(end - begin)})
+                return made({**said, "data": opened.read(end - begin)})
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise CorruptArtifactError(f"{file.parent.name}/{file.name} can't be read") from error
 
@@ -129,6 +138,11 @@ def _loaded(path: Path) -> dict[str, NDArray[Any]]:
     except TypeError:  # bf16, which numpy doesn't have
         found = deserialize(path.read_bytes())
         return {name: _array(tensor) for name, tensor in found}
+
+
+def _words(tensor: Any) -> NDArray[np.uint32]:  # noqa: ANN401 - {shape, dtype, data}
+    kinds = {"U32": "<u4"}
+    return np.frombuffer(tensor["data"], dtype=kinds[tensor["dtype"]]).reshape(tensor["shape"])
 
 
 def _array(tensor: Any) -> NDArray[np.float32]:  # noqa: ANN401 - {shape, dtype, data}

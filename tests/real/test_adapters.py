@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,10 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 STEPS, RATE, RANK, ALPHA = 20, 2e-4, 8, 16
 SEQUENCES, SEQ_LEN = 1, 32
 TOLERANCE = 1e-4
+TEXTS = 6
+OFF = {"8bit": 0.03, "4bit": 0.35}
+"""Nats a token by which quantized weights are off: few parameters suffer most from 4 bits."""
+ROOT = Path(__file__).resolve().parents[2]
 
 Tensors = Mapping[str, NDArray[np.float32]]
 
@@ -159,3 +164,55 @@ def mlx_losses(model: Any, rows: NDArray[np.int64], mx: Any, nn: Any) -> list[fl
         mx.eval(model.parameters(), optimizer.state)
         found.append(loss.item())
     return found
+
+
+@pytest.fixture(scope="module")
+def text_rows(model: Path) -> NDArray[np.int64]:
+    """Return tokens of real text: what is rounded away shows far more on such as nobody writes."""
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(model)
+    ids = tokenizer((ROOT / "docs" / "gate.md").read_text())["input_ids"]
+    return np.array(ids[: TEXTS * (SEQ_LEN + 1)]).reshape(TEXTS, SEQUENCES, SEQ_LEN + 1)
+
+
+def plan_beside(shape: ModelShape, quantize: str) -> TrainPlan:
+    adapter = parse_adapter(f"rank={RANK},targets=attention,quantize={quantize}")
+    return tiny_plan(shape, adapter=adapter, weight_decay=0.0, batch_sequences=SEQUENCES)
+
+
+@pytest.mark.mlx
+def test_a_folder_that_mlx_lm_has_quantized_is_trained_beside(
+    model: Path, text_rows: NDArray[np.int64], tmp_path: Path
+) -> None:
+    pytest.importorskip("mlx.core")
+    from mlx_lm.convert import convert
+
+    from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
+    from jupiterd.workers.train.mlx.ring import Ring
+
+    packed = tmp_path / "quantized"
+    convert(str(model), str(packed), quantize=True, q_bits=8)
+    found: list[float] = []
+    for folder in (model, packed):
+        shape = shape_of_folder(folder)
+        engine = MlxTrainingEngine(shape, plan_beside(shape, "none"), 0, Ring(0, 1))
+        load_base(folder, engine)
+        engine.begin(has_same_weights=True)
+        found.append(float(np.mean(our_losses(engine, text_rows))))
+    whole, beside = found
+    assert 0 < abs(beside - whole) < OFF["8bit"]
+
+
+@pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="needs the extra quantized")
+def test_torch_trains_beside_what_bitsandbytes_quantized(
+    model: Path, text_rows: NDArray[np.int64]
+) -> None:
+    shape, found = shape_of_folder(model), dict[str, float]()
+    for kept in ("none", *OFF):
+        engine = TorchEngine(shape, plan_beside(shape, kept), 0, ProcessGroup(0, 1), "cpu")
+        load_base(model, engine)
+        engine.begin(has_same_weights=True)
+        found[kept] = float(np.mean(our_losses(engine, text_rows)))
+    for kept, off in OFF.items():
+        assert 0 < abs(found[kept] - found["none"]) < off

@@ -13,11 +13,12 @@ from jupiterd.ctl.sources.folder_diagnosis import (
     CONVERT,
     OF_MASKS,
     OTHER_FORMS,
+    PACKED,
     TRAINED,
     unnamed_weights,
 )
 from jupiterd.cycle.base.model_files import GENERATOR_FILES, INDEX, WHOLE, missing_files
-from jupiterd.cycle.training.architectures import OF_QUANTIZED
+from jupiterd.cycle.training.adapters.given_quantized import WHOLE as OF_QUANTIZED
 from jupiterd.errors import CorruptArtifactError, JupiterError, UsageError
 
 CONFIG = "config.json"
@@ -49,9 +50,13 @@ def check_listing(listing: HubListing) -> None:
         raise _lacks(listing, missing)
 
 
-def check_kinds(listing: HubListing) -> None:
-    """Raise UsageError if the weights have a dtype that can't be trained."""
-    strange = sorted(listing.kinds.keys() - TRAINED - OF_MASKS)
+def check_kinds(listing: HubListing, *, is_packed: bool = False) -> None:
+    """Raise UsageError if the weights have a dtype that can't be trained.
+
+    is_packed: its config.json says that they are quantized for MLX
+    """
+    packed = {PACKED} if is_packed else frozenset[str]()
+    strange = sorted(listing.kinds.keys() - TRAINED - OF_MASKS - packed)
     if strange:
         raise UsageError(
             f"{listing.name} holds weights of dtype {strange[0]}, and such ones can't be trained",

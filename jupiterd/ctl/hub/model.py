@@ -4,9 +4,11 @@ Owns the first requests (a few KB), and the fallback if the hub can't be reached
 library's cache. Doesn't download weights.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 from jupiterd.ctl.hub.asking import check_library
 from jupiterd.ctl.hub.download import draft_of
@@ -22,6 +24,7 @@ from jupiterd.ctl.hub.names import HubName
 from jupiterd.ctl.hub.snapshot import cached_snapshot, fetched, snapshot_of
 from jupiterd.ctl.sources.folder_diagnosis import index_of
 from jupiterd.cycle.base.model_files import INDEX, missing_files, weight_files
+from jupiterd.cycle.training.adapters.given_quantized import given_bits
 from jupiterd.errors import JupiterError, SourceUnreachableError
 
 
@@ -72,15 +75,24 @@ def found(name: HubName, *, is_trained: bool) -> HubModel:
     except SourceUnreachableError as error:
         return _in_cache(name, error)
     check_listing(listing)
-    if is_trained:
-        check_kinds(listing)
     folder = snapshot_of(listing, CONFIG)
+    if is_trained:
+        check_kinds(listing, is_packed=_is_packed(folder))
     if INDEX in listing.names:
         fetched(HubName(name.repository, listing.commit), INDEX)
     index = index_of(folder)
     check_index(listing, index)
     weights = weight_files(listing.names, index)
     return HubModel(listing, folder, tuple(wanted_files(listing, frozenset(weights))))
+
+
+def _is_packed(folder: Path) -> bool:
+    """Say whether a configuration calls the weights quantized for MLX; who reads it refuses it."""
+    try:
+        said: object = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(said, dict) and given_bits(cast("dict[str, Any]", said)) is not None
 
 
 def _in_cache(name: HubName, why: JupiterError) -> HubModel:

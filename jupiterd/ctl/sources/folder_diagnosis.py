@@ -8,7 +8,7 @@ trained.
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from jupiterd.adapter_folder import no_model
 from jupiterd.cycle.base.model_files import FAST_TOKENIZER, INDEX, WHOLE, weight_files
 from jupiterd.cycle.data.special_tokens import SAYING_FILES
 from jupiterd.cycle.data.tokenizer_fit import tokenizer_misfit
-from jupiterd.cycle.training.architectures import OF_QUANTIZED
+from jupiterd.cycle.training.adapters.given_quantized import WHOLE as OF_QUANTIZED
+from jupiterd.cycle.training.adapters.given_quantized import given_bits
 from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.cycle.training.tensor_shapes import misfit
 from jupiterd.errors import BrokenModelError, UsageError
@@ -36,6 +37,9 @@ _OF_ANOTHER = "one of them is of another model: fetch both again"
 TRAINED = frozenset({"F64", "F32", "F16", "BF16"})
 OF_MASKS = frozenset({"BOOL", "U8", "I64"})
 """dtypes of masks and positions in old files, which nothing reads."""
+
+PACKED, _WHOLE_KIND = "U32", "BF16"
+"""dtypes of what mlx-lm packs, and of what it stands for."""
 
 _OUTPUT = ("lm_head.weight", "embed_out.weight")
 _EMBEDDING = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight")
@@ -76,7 +80,7 @@ def check_folder(folder: Path, said: Mapping[str, Any]) -> bool:
         raise unnamed_weights(str(folder), names)
     for path in files:
         check_file(path)
-    tensors = dict(_tensors(files))
+    tensors = _as_whole(dict(_tensors(files)), said)
     for name, tensor in tensors.items():
         _check_kind(folder, name, tensor.kind)
     _check_embedding(folder, tensors, said)
@@ -140,6 +144,21 @@ def _tensors(files: list[Path]) -> Iterator[tuple[str, _Tensor]]:
             begin, end = said["data_offsets"]
             kind, shape = str(said["dtype"]), tuple(said["shape"])
             yield name, _Tensor(file, start + begin, start + end, kind, shape)
+
+
+def _as_whole(tensors: Mapping[str, _Tensor], said: Mapping[str, Any]) -> dict[str, _Tensor]:
+    """Return tensors as those that they stand for, where the model is quantized for MLX."""
+    if (bits := given_bits(said)) is None:
+        return dict(tensors)
+    whole = bits.whole_shapes({name: tensor.shape for name, tensor in tensors.items()})
+    return {
+        name: replace(tensors[name], shape=shape, kind=_kind_of(tensors[name]))
+        for name, shape in whole.items()
+    }
+
+
+def _kind_of(tensor: _Tensor) -> str:
+    return _WHOLE_KIND if tensor.kind == PACKED else tensor.kind
 
 
 def _check_kind(folder: Path, name: str, kind: str) -> None:

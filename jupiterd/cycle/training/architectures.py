@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
+from jupiterd.cycle.training.adapters.given_quantized import WHOLE, check_given, why_not_beside
 from jupiterd.cycle.training.known_architectures import SEES_AHEAD, TRAINED, UNTRIED
 from jupiterd.cycle.training.mlx_proven import PROVEN
 from jupiterd.cycle.training.model_traits import is_tied, shortest_window, why_not_on_mlx
@@ -75,12 +76,18 @@ class RequestedModel(Sizes, Protocol):
 
 def can_train(engine: str, model: RequestedModel) -> bool:
     """Say whether an engine can train a model."""
-    return engine != "mlx" or not why_not_on_mlx(_said_of(model), model.seq_len)
+    if engine != "mlx":
+        return not why_not_beside(model.config, engine)
+    return not why_not_on_mlx(_said_of(model), model.seq_len)
 
 
 def engine_for(wanted: str, model: RequestedModel) -> str:
-    """Return the engine to train on: torch where people leave it open and MLX can't."""
-    return "torch" if wanted == "auto" and not can_train("mlx", model) else wanted
+    """Return the engine to train on: the one that can, where people leave it open."""
+    if wanted != "auto":
+        return wanted
+    if not can_train("mlx", model):
+        return "torch"
+    return wanted if can_train("torch", model) else "mlx"
 
 
 def check_engine(engine: str, model: RequestedModel) -> None:
@@ -89,6 +96,8 @@ def check_engine(engine: str, model: RequestedModel) -> None:
     Raises:
         UsageError: it can't; the message says what does.
     """
+    if why := why_not_beside(model.config, engine):
+        raise UsageError(f"torch can't train this model: {why}", f"--engine mlx; or {WHOLE}")
     if engine != "mlx" or not (why := why_not_on_mlx(_said_of(model), model.seq_len)):
         return
     window = shortest_window(model.config)
@@ -98,13 +107,6 @@ def check_engine(engine: str, model: RequestedModel) -> None:
         f"MLX can't train this {model.architecture} model: {why}",
         f"train it on torch: --engine torch{shorter}{nearest}; docs/models.md says what MLX trains",
     )
-
-
-OF_QUANTIZED: Final = (
-    "give the model that it was made from, in bf16, fp16 or fp32; with --lora --quantize 4bit its "
-    "matrices are kept in as few bits"
-)
-"""What helps who gives a model that is quantized already."""
 
 
 def check_architecture(name: str, config: Mapping[str, Any]) -> None:
@@ -127,11 +129,7 @@ def check_architecture(name: str, config: Mapping[str, Any]) -> None:
             f"{name} is a {kind} model, which isn't of text alone, and only those are trained",
             f"{there}give a folder with such a model, as {_nearest(inner or kind)}",
         )
-    if config.get("quantization_config") or config.get("quantization"):  # the latter is mlx-lm's
-        raise UsageError(
-            f"the weights of {name} are quantized, and such ones can't be trained",
-            OF_QUANTIZED,
-        )
+    check_given(name, config)
     check_that_it_writes(name, config)
     if kind not in TRAINED | UNTRIED:
         raise UsageError(

@@ -316,6 +316,7 @@ def _model(domain: "Domain", command: DescribedCycle, size: str) -> str:
     if not (init := _init(command)):
         return model_text(size)
     from jupiterd.cycle.runs.run_plan import fitted
+    from jupiterd.cycle.training.adapters.given_quantized import check_whole
     from jupiterd.cycle.training.plan import parse_model
 
     name = str(init.get("model", ""))
@@ -329,6 +330,7 @@ def _model(domain: "Domain", command: DescribedCycle, size: str) -> str:
         )
     seq_len = domain.training.seq_len or USUAL_SEQ_LEN
     shape = parse_model(text_of_config(name, str(init["config"]), seq_len))
+    check_whole(name, shape.config)
     return fitted(shape, seq_len, 0).to_text()
 
 
@@ -467,9 +469,7 @@ def _with_engine(
     settings: "RunSettings",
     nodes: tuple[NodeId, ...],
 ) -> CycleStarted:
-    """Return a cycle with the engine of all its rounds, where its base is quantized.
-
-    None could go on beside another engine's bits.
+    """Return a cycle with the engine of all its rounds, where its base's bits are that engine's.
 
     Raises:
         UsageError: nobody has said which, and no node that could train is here.

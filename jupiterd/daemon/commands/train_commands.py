@@ -103,6 +103,8 @@ def planned_training(
     _check_that_nothing_trains(fleet.state)
     from jupiterd.cycle.runs.fitted_plan import first_plan_of_run, plan_of_run
     from jupiterd.cycle.runs.run_plan import fitted, fitting_settings, sequences_in
+    from jupiterd.cycle.training.adapters.adapter import parse_adapter
+    from jupiterd.cycle.training.adapters.given_quantized import check_adapter_beside
     from jupiterd.cycle.training.architectures import engine_for  # with the models it takes 8 MB
     from jupiterd.cycle.training.plan import parse_model
     from jupiterd.cycle.training.tuning import usual_adapter_lines
@@ -116,6 +118,8 @@ def planned_training(
         check_all_train_adapters(fleet.machines)
     model, text = _model(command, settings.seq_len)
     preset = parse_model(text)
+    quantize = parse_adapter(settings.lora).quantize if settings.lora else "none"
+    check_adapter_beside(model, preset.config, is_adapter=bool(settings.lora), quantize=quantize)
     engine = engine_for(wanted, fitted(preset, settings.seq_len, preset.vocab_size))
     choice = _gang(fleet.placement, engine, nodes, most, nccl_refusal(settings.to_scalars()))
     if is_quantized(settings.lora):  # it can't go on beside another engine's bits

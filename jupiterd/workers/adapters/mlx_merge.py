@@ -3,11 +3,12 @@
 Owns where each addition goes. Doesn't know loading, or what the model is for.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
+from mlx import nn
 from mlx.utils import tree_flatten, tree_unflatten
 
 from jupiterd.cycle.training.adapters.adapter import is_in_layer, place_in_layer
@@ -27,13 +28,31 @@ def merge(model: Any, folder: Path) -> None:  # noqa: ANN401 - mlx-lm's
     places = _places(tensors.modules, weights.keys(), folder)
     for path, values in tensors.additions():
         name = f"{places[path]}.weight"
-        weight = weights[name]
+        weight = _whole(model, places[path], weights)
         if weight.shape != values.shape:
             wanted, given = list(weight.shape), list(values.shape)
             raise CorruptArtifactError(f"{path} of the base is {wanted}, its adapter {given}")
         merged = (weight.astype(mx.float32) + mx.array(values)).astype(weight.dtype)
         model.update(tree_unflatten([(name, merged)]))
     mx.eval(model.parameters())
+
+
+def _whole(model: Any, place: str, weights: Mapping[str, mx.array]) -> mx.array:  # noqa: ANN401
+    """Return a module's matrix; one that comes quantized is made whole, to take the addition."""
+    weight = weights[f"{place}.weight"]
+    if f"{place}.scales" not in weights:
+        return weight
+    held: Any = dict(model.named_modules())[place]
+    whole = mx.dequantize(
+        held.weight, held.scales, held.biases, group_size=held.group_size, bits=held.bits
+    )
+    outputs, inputs = whole.shape
+    layer: Any = nn.Linear(inputs, outputs, bias="bias" in held)
+    layer.weight = whole
+    if "bias" in held:
+        layer.bias = held.bias
+    model.update_modules(tree_unflatten([(place, layer)]))
+    return whole
 
 
 def _places(modules: Sequence[str], known: Collection[str], folder: Path) -> dict[str, str]:

@@ -17,8 +17,10 @@ from jupiterd.adapter_folder import (
     ADAPTER_FILE_OF_MLX,
     base_beside,
 )
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.cycle.training.adapters.given_quantized import given_bits
+from jupiterd.errors import CorruptArtifactError, UsageError
 from jupiterd.workers.program_status import status_of
+from jupiterd.workers.tokens.marks import read_object
 
 _OF_THE_ADAPTER = frozenset({ADAPTER_CONFIG, ADAPTER_FILE, ADAPTER_FILE_OF_MLX})
 
@@ -28,6 +30,7 @@ def write_merged(joined: Path, to: Path) -> None:
 
     Raises:
         CorruptArtifactError: one of both can't be read, or they don't fit each other.
+        UsageError: the base comes quantized.
     """
     base = base_beside(joined)
     if base is None:
@@ -43,6 +46,11 @@ def write_merged(joined: Path, to: Path) -> None:
 
 
 def _base_model(base: Path) -> Any:  # noqa: ANN401 - transformers'
+    if given_bits(read_object(base / "config.json")) is not None:
+        raise UsageError(
+            "the base is quantized for MLX, and no whole model is written of such weights",
+            "leave --merge out: mlx-lm takes base and adapter, by --adapter-path",
+        )
     import transformers
 
     transformers.utils.logging.disable_progress_bar()

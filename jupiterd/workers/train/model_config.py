@@ -9,6 +9,7 @@ from transformers import AutoConfig, PreTrainedConfig
 from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
 
 from jupiterd.cycle.data.special_tokens import special_token_ids
+from jupiterd.cycle.training.adapters.given_quantized import without_quantization
 from jupiterd.cycle.training.architectures import GPT2, QWEN3
 from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.errors import UsageError
@@ -30,7 +31,8 @@ def model_config(shape: ModelShape, end_token: int = 0) -> PreTrainedConfig:
     """
     if shape.architecture == QWEN3 and not shape.config:
         return _qwen3(shape, end_token)
-    given = {key: value for key, value in shape.config.items() if key not in _REMOTE_CODE}
+    said = without_quantization(shape.config)
+    given = {key: value for key, value in said.items() if key not in _REMOTE_CODE}
     if shape.architecture == GPT2 and not given:
         given = _gpt2_fields(shape)
     ids = special_token_ids(given, end_token, shape.vocab_size)

@@ -145,11 +145,12 @@ Training begins with weights that are drawn, or with a model that others have ma
   it trains on either engine, in gangs, and in islands of both.
 
 Checkpoints are ordinary Hugging Face folders: transformers and mlx-lm read them. LoRA adapters,
-quantized weights, pickled weights (`pytorch_model.bin`) and models with code of their own aren't
-read; the command says so before anything is fetched or copied. Nor are weights of another model
-than their `config.json`: the headers of the files are compared with it, name by name and shape by
-shape for llama, mistral, qwen2, qwen3, smollm3, granite, gemma, gemma2, gpt2 and gpt_neox, by
-embedding and number of layers for others, which are compared as a whole where they are loaded.
+weights that are quantized (but for [mlx-lm's](#an-adapter-instead-of-all-weights)), pickled weights
+(`pytorch_model.bin`) and models with code of their own aren't read; the command says so before
+anything is fetched or copied. Nor are weights of another model than their `config.json`: the
+headers of the files are compared with it, name by name and shape by shape for llama, mistral,
+qwen2, qwen3, smollm3, granite, gemma, gemma2, gpt2 and gpt_neox, by embedding and number of layers
+for others, which are compared as a whole where they are loaded.
 
 ## Models of the hub
 
@@ -224,6 +225,10 @@ refused, and a run keeps the engine that it began on. `quantize: 4bit` in a mach
 is the default for all that is started there with `--lora`. `model export --merge` adds the adapter
 to the whole model, not to the quantized one. `--dry-run` says what would be taken of the memory,
 and of what.
+
+A folder that `mlx_lm.convert -q` wrote (affine, 4 or 8 bits) is trained beside as it is, on MLX and
+without `--quantize`. It is scored and answers on MLX, too; for torch, `--merge` and cycles begin
+with the whole model. GPTQ, AWQ, bitsandbytes and other forms are refused by name.
 
 Checkpoints are folders that the package peft reads. The base is kept beside them in the store:
 chat, scores and `model eval` put both together. `model export` writes the adapter alone (`--format

@@ -102,6 +102,56 @@ async def test_a_gang_trains_beside_the_same_bits_on_every_rank(
         assert left_over(tmp_path, []) == []
 
 
+@pytest.mark.mlx
+async def test_a_folder_that_mlx_lm_has_quantized_is_trained_beside_as_it_is(
+    tmp_path: Path,
+) -> None:
+    letters = write_letters(tmp_path)
+    base = quantized(write_base(tmp_path, letters), tmp_path / "quantized")
+    asked = ("train", "start", "--data", str(letters), "--model", str(base), "--seq-len", "64")
+    with own_network() as prefix:
+        async with running([Daemon(tmp_path, "alone", prefix)]) as cluster:
+            await cluster.meet()
+            for more, says in REFUSED.items():
+                refused = cluster.ctl(*asked, *more, "--dry-run")
+                assert refused.returncode == 2, refused.stdout
+                assert says in refused.stderr
+            steps = ("--max-steps", "60", "--batch-size", "4", "--seed", "7", "-o", "json")
+            steps = (*steps, "--gradient-accumulation-steps", "1")
+            run = json.loads(done(cluster, *asked, *ADAPTER, *steps))["train"]
+            shown = await until_over(cluster)
+            assert shown["best_bits_per_byte"] < shown["bits_per_byte_before"]
+            alone = tmp_path / "exported"
+            done(cluster, "model", "export", run, "--format", "mlx", "--to", str(alone))
+        assert left_over(tmp_path, []) == []
+    assert answers(base, alone)
+
+
+REFUSED = {
+    (): "only an adapter can be trained beside them",
+    (*ADAPTER, "--engine", "torch"): "only MLX trains beside those",
+    (*ADAPTER, "--quantize", "8bit"): "have 4 bits already",
+}
+"""What is said of such a folder by the options it is asked for with."""
+
+
+def quantized(whole: Path, folder: Path) -> Path:
+    from mlx_lm.convert import convert
+
+    convert(str(whole), str(folder), quantize=True, q_bits=4)
+    return folder
+
+
+def answers(base: Path, adapter: Path) -> bool:
+    """Say whether mlx-lm itself loads both, and makes something of the adapter."""
+    import mlx.core as mx
+    from mlx_lm import load
+
+    both, alone = (load(str(base), adapter_path=each)[0] for each in (str(adapter), None))
+    tokens = mx.array([[5, 6, 7, 8]])
+    return not mx.allclose(both(tokens), alone(tokens))
+
+
 def begin(cluster: Cluster, letters: Path, base: Path, *more: str, steps: int = STEPS) -> str:
     asked = ("train", "start", "--data", str(letters), "--model", str(base), *ADAPTER)
     asked = (*asked, *more, "--seq-len", "64", "--quantize", "4bit", "--seed", "7")

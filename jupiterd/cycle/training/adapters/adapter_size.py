@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jupiterd.cycle.training.adapters.adapter import ALL, AdapterOptions, adapter_shapes
+from jupiterd.cycle.training.adapters.given_quantized import GivenBits, given_bits
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import ModelShape
@@ -52,20 +53,22 @@ def frozen_bytes(shape: ModelShape, options: AdapterOptions, each: int, engine: 
 
     Quantized matrices have a scale and a bias for each group of numbers in a row on MLX, and on
     torch a scale in fp32, of 8 bits one for a row; what isn't in a layer, or has rows that can't be
-    grouped, is kept as it is.
+    grouped, is kept as it is. A model that comes quantized is kept as it comes.
 
     each: bytes of a number that isn't quantized
     """
     whole = each * parameter_count(shape)
-    if not options.bits:
+    kept = given_bits(shape.config) or GivenBits(options.bits, GROUP)
+    if not kept.bits:
         return whole
-    sizes = _quantized(shape)
+    sizes = _quantized(shape, kept.group)
     grouped = sum(rows * columns for rows, columns in sizes)
     if engine != _TORCH:
-        scales = 2 * each * grouped // GROUP
+        scales = 2 * each * grouped // kept.group
     else:
-        scales = 4 * (grouped // GROUP if options.bits == 4 else sum(rows for rows, _ in sizes))
-    return whole - each * grouped + grouped * options.bits // 8 + scales
+        by_row = sum(rows for rows, _ in sizes)
+        scales = 4 * (grouped // GROUP if options.bits == 4 else by_row)
+    return whole - each * grouped + grouped * kept.bits // 8 + scales
 
 
 def dequantized_bytes(shape: ModelShape, options: AdapterOptions, each: int, engine: str) -> int:
@@ -75,12 +78,12 @@ def dequantized_bytes(shape: ModelShape, options: AdapterOptions, each: int, eng
     """
     if not options.bits or engine != _TORCH:
         return 0
-    return each * max((rows * columns for rows, columns in _quantized(shape)), default=0)
+    return each * max((rows * columns for rows, columns in _quantized(shape, GROUP)), default=0)
 
 
-def _quantized(shape: ModelShape) -> list[tuple[int, int]]:
+def _quantized(shape: ModelShape, group: int) -> list[tuple[int, int]]:
     sizes = matrices_of(shape).values()
-    return [(rows, columns) for rows, columns in sizes if is_grouped(columns)]
+    return [(rows, columns) for rows, columns in sizes if not columns % group]
 
 
 def is_grouped(columns: int) -> bool:

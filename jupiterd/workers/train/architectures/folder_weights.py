@@ -17,12 +17,15 @@ from torch import nn
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 from transformers.utils import logging
 
+from jupiterd.cycle.training.adapters.given_quantized import given_bits
 from jupiterd.errors import CorruptArtifactError, UsageError
+from jupiterd.workers.packed_tensors import Packed, PackedTensors, packed_of
 from jupiterd.workers.tensor_file import (
     WEIGHTS_FILE,
     StoredTensors,
     load_tensors,
 )
+from jupiterd.workers.tokens.marks import read_object
 from jupiterd.workers.train.architectures.skeleton import (
     is_converted,
     leaves_out_prefix,
@@ -67,7 +70,7 @@ def read_folder(folder: Path, config: PreTrainedConfig, shapes: Shapes) -> Tenso
         UsageError: they are other weights than the configuration says.
     """
     if not _is_in_pieces(config):
-        stored = StoredTensors(folder)
+        stored = _stored(folder)
         there = {name: stored.shape(name) for name in stored}
         names = _names_in_files(config, there, shapes)
         if names is not None:
@@ -87,6 +90,13 @@ def read_file(file: Path, config: PreTrainedConfig, shapes: Shapes) -> Tensors:
         return _as_transformers_reads(folder, config, shapes)
 
 
+def _stored(folder: Path) -> StoredTensors | PackedTensors:
+    """Return a folder's tensors; of one that mlx-lm has quantized, the numbers that they mean."""
+    stored, config = StoredTensors(folder), folder / "config.json"
+    kept = given_bits(read_object(config)) if config.is_file() else None
+    return stored if kept is None else PackedTensors(stored, kept)
+
+
 class _Renamed(Mapping[str, NDArray[np.float32]]):
     """Tensors under our names."""
 
@@ -95,6 +105,10 @@ class _Renamed(Mapping[str, NDArray[np.float32]]):
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
         return self._tensors[self._names[name]]
+
+    def packed(self, name: str) -> Packed | None:
+        """Return a matrix as the folder packs it; None: it doesn't."""
+        return packed_of(self._tensors, self._names[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -16,6 +16,7 @@ from transformers import PreTrainedConfig
 from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.engine_options import ResolvedOptions
 from jupiterd.cycle.training.memory import logit_chunk_tokens
+from jupiterd.workers.packed_tensors import packed_of
 from jupiterd.workers.train.architectures.mlx_layers import LayerCalls, own_documents_mask
 from jupiterd.workers.train.architectures.mlx_module import MlxModule
 from jupiterd.workers.train.architectures.mlx_output import OutputStep
@@ -101,14 +102,21 @@ class MlxModel:
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model, and put the adapter into it."""
         assert self._adapter is not None  # noqa: S101 - else nothing is frozen
-        quantized = QuantizedMatrices(self._module, self._adapter.bits, in_bf16=self._in_bf16)
+        are_given = any(packed_of(weights, name) is not None for name in weights)
+        quantized = QuantizedMatrices(
+            self._module, self._adapter.bits, in_bf16=self._in_bf16, are_given=are_given
+        )
         used: dict[str, mx.array] = {}
-        for name, values in weights.items():
-            if quantized.takes(name):
-                used[name] = quantized.put(name, values)
-                continue
-            used[name] = _to_bf16(mx.array(values)) if self._in_bf16 else mx.array(values)
-            mx.eval(used[name])  # or all are there in fp32 at a time
+        for name in weights:
+            packed = packed_of(weights, name) if quantized.has_place(name) else None
+            if packed is not None:
+                used[name] = quantized.put_packed(name, packed)
+            elif quantized.takes(name):
+                used[name] = quantized.put(name, weights[name])
+            else:
+                values = mx.array(weights[name])
+                used[name] = _to_bf16(values) if self._in_bf16 else values
+                mx.eval(used[name])  # or all are there in fp32 at a time
         self.base_digest = quantized.digest()
         self._module.update_beside(used, quantized.places)
         mx.eval(self._module.inner.parameters())

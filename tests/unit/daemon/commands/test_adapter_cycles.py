@@ -213,3 +213,12 @@ def test_a_base_is_only_quantized_beside_an_adapter(monkeypatch: pytest.MonkeyPa
         planned(monkeypatch, init=MODEL, training={"quantize": "8bit"})
     started, _ = planned(monkeypatch, init=MODEL, training={"quantize": "none"})
     assert "lora" not in started.settings
+
+
+def test_a_cycle_does_not_begin_with_a_model_that_comes_quantized(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = json.loads(MODEL["config"]) | {"quantization": {"group_size": 64, "bits": 4}}
+    with pytest.raises(UsageError, match="are quantized for MLX") as caught:
+        planned(monkeypatch, init={**MODEL, "config": json.dumps(config)}, **LORA)
+    assert "--lora --quantize 4bit" in (caught.value.hint or "")

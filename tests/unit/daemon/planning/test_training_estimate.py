@@ -17,13 +17,14 @@ from jupiterd.cycle.training.plan import ModelShape, parse_model
 from jupiterd.daemon.commands.term_adapters import plan_cycle, start_cycle, start_training
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.machine_devices import device_of, smallest_device
-from jupiterd.errors import TooLargeForDeviceError, UsageError
+from jupiterd.errors import JupiterError, TooLargeForDeviceError, UsageError
 from jupiterd.ids import CycleId, NodeId
 from jupiterd.protocol.commands.cycle_commands import PlanCycle, StartCycle
 from jupiterd.protocol.commands.train_commands import StartTraining
 from tests.support.cluster.building import checkpoint, commanded, data_asked, opened, training
 from tests.support.daemon.term_parts import FakeMachines
 from tests.support.daemon.two_nodes import found, serving
+from tests.unit.cycle.training.test_given_quantized import LLAMA, OF_MLX
 from tests.unit.daemon.commands.test_train_commands import MADE, leads, of_latest
 
 GB = 10**9
@@ -137,6 +138,28 @@ async def test_weights_to_begin_with_are_recorded(tmp_path: Path) -> None:
         told = done["sheet"][-3:-1]
         assert told[0] == "Starts from the weights of mine"
         assert told[1].startswith("Batch of 4 sequences: follows from the text")
+
+
+@pytest.mark.parametrize(
+    ("more", "settings", "words"),
+    [
+        ({}, {}, "only an adapter can be trained beside them"),
+        ({}, {"lora": "quantize=8bit"}, "--quantize 8bit: the weights of mine have 4 bits"),
+        ({"engine": "torch"}, {"lora": "rank=4"}, "only MLX trains beside those"),
+        ({"engine": "mlx"}, {"lora": "rank=4"}, "none of 1 trainers has mlx"),
+        ({}, {"lora": "rank=4"}, "none of 1 trainers has mlx"),
+    ],
+)
+async def test_beside_weights_that_come_quantized_mlx_trains_an_adapter(
+    tmp_path: Path, more: dict[str, str], settings: dict[str, str], words: str
+) -> None:
+    async with leads(tmp_path, data_asked(), MADE) as leading:
+        config = json.dumps({**LLAMA, "quantization": OF_MLX})
+        told = {"model": "mine", "config": config, "weights": "a" * 64, **more}
+        told["settings"] = {**ASKED["settings"], **settings}
+        asked = StartTraining.read({**ASKED, **told})
+        with pytest.raises(JupiterError, match=words):
+            await start_training(leading, asked)
 
 
 async def test_weights_that_are_given_are_tuned_by_a_recipe_of_their_own(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.engine_options import DeviceAbilities
-from jupiterd.cycle.training.memory import Fit, MemoryNeed, candidate_fits, cost_of
+from jupiterd.cycle.training.memory import MLX, Fit, MemoryNeed, candidate_fits, cost_of
 from jupiterd.cycle.training.partition.partition import GRADIENTS, WEIGHTS, Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.cycle.training.rank_memory import RESERVED_SHARE
@@ -37,16 +37,19 @@ class PartitionFit:
 
 
 def need_of_part(
-    whole: MemoryNeed, shape: ModelShape, stage: int, share: float, ranks: int
+    whole: MemoryNeed, shape: ModelShape, stage: int, share: float, ranks: int, engine: str = ""
 ) -> MemoryNeed:
     """Return what a rank needs that holds a share of what a stage cuts.
+
+    MLX receives when activations aren't there, and the gradient outside of layers takes the place
+    that the logits had.
 
     whole: what it would need if it held everything; share: from 0 to 1
     """
     layer, outside = unit_sizes(shape)
     parameters = parameter_count(shape)
     largest = max(layer, outside) * FP32_BYTES
-    received = round(largest * share * (ranks - 1))
+    received = 0 if engine == MLX else round(largest * share * (ranks - 1))
     need = replace(
         whole,
         optimizer=round(whole.optimizer * share) + received,
@@ -54,8 +57,8 @@ def need_of_part(
         snapshots=0,
     )
     if stage >= GRADIENTS:
-        gathered = (layer + outside) * FP32_BYTES
-        need = replace(need, gradients=round(whole.gradients * share) + gathered)
+        made = (layer + (0 if engine == MLX else outside)) * FP32_BYTES
+        need = replace(need, gradients=round(whole.gradients * share) + made)
     if stage >= WEIGHTS:
         of_one = whole.weights / parameters
         held = round(FP32_BYTES * parameters * share)
@@ -77,7 +80,9 @@ def spare_share(
 
     What a rank needs grows evenly with its share, so two points say all.
     """
-    none, everything = (need_of_part(whole, shape, stage, at, ranks) for at in (0.0, 1.0))
+    none, everything = (
+        need_of_part(whole, shape, stage, at, ranks, device.engine) for at in (0.0, 1.0)
+    )
     rooms = _rooms(device)
     if not rooms:
         return 1.0
@@ -136,7 +141,7 @@ def _cut(
         return None
     partition = Partition(stage, tuple(round(WHOLE * share / sum(spare)) for share in spare))
     needs = tuple(
-        need_of_part(fit.need, shape, stage, partition.share(rank), ranks)
+        need_of_part(fit.need, shape, stage, partition.share(rank), ranks, devices[rank].engine)
         for rank, fit in enumerate(fits)
     )
     return PartitionFit(replace(fits[0], need=max(needs, key=_total)), partition, needs)
@@ -154,7 +159,8 @@ def _refusal(
     room = sum(device.memory_bytes for device in devices) / 1e9
     if min(shares) < 0:
         rank = shares.index(min(shares))
-        least = need_of_part(wholes[rank], shape, stage, 0.0, ranks).total / 1e9
+        engine = devices[rank].engine
+        least = need_of_part(wholes[rank], shape, stage, 0.0, ranks, engine).total / 1e9
         has = devices[rank].memory_bytes / 1e9
         message = (
             f"{shape.size} needs {least:.1f} GB on each machine even where it is cut over all of "

@@ -55,6 +55,12 @@ class MlxModule:
         """Give the module these parameters."""
         self.inner.update(self.parameters_of(weights))
 
+    def update_some(self, weights: Arrays) -> Sequence[str]:
+        """Give the module some of its parameters; return the places of these."""
+        found = self._sanitized(copy(self._untouched), weights, self._names)
+        self.inner.update(tree_unflatten(list(found.items())))
+        return list(found)
+
     def update_beside(self, weights: Arrays, places: Collection[str]) -> None:
         """Give the module all parameters but those of modules that have theirs already.
 
@@ -87,9 +93,12 @@ class MlxModule:
 
     def let_go(self) -> None:
         """Hold no parameters any more, until it is given some again."""
+        self.let_go_of(list(dict(tree_flatten(self.inner.parameters()))))
+
+    def let_go_of(self, places: Sequence[str]) -> None:
+        """Hold no parameters at these places any more, until others are given."""
         none = mx.zeros(())
-        held = dict(tree_flatten(self.inner.parameters()))
-        self.inner.update(tree_unflatten([(name, none) for name in held]))
+        self.inner.update(tree_unflatten([(place, none) for place in places]))
 
     def _sanitized(
         self,

@@ -22,7 +22,7 @@ from mlx.utils import tree_map
 from numpy.typing import NDArray
 
 from jupiterd.cycle.training.engine_options import DeviceAbilities, ResolvedOptions
-from jupiterd.cycle.training.memory import memory_need, options_on
+from jupiterd.cycle.training.memory import MemoryNeed, memory_need, options_on
 from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError
@@ -52,19 +52,20 @@ AHEAD_BYTES = 256 << 20
 class MlxTrainingEngine:
     """One rank on MLX."""
 
+    partition: Partition | None = None
+
     def __init__(self, shape: ModelShape, plan: TrainPlan, end_token: int, ring: Ring) -> None:
         self.updating: Updating = nullcontext
         self._shape, self._plan = shape, plan
         self._ring = ring
         self.abilities = abilities()
-        self.options = options_on(self.abilities, shape, plan)
-        _keep_to_plan(shape, plan, self.options)
+        self.options = self._resolved(plan)
+        self._keep_to(plan)
         self.config = model_config(shape, end_token)
         self.adapter = plan.options.adapter
-        self._model = MlxModel(self.config, self.options, self.adapter)
-        self.partition: Partition | None = None
+        self._model = MlxModel(self.config, self._model_options, self.adapter)
         self.shapes = self._model.shapes
-        self._optimizer = MlxOptimizer(plan, is_alone=ring.world_size == 1)
+        self._optimizer = MlxOptimizer(plan, is_alone=self._is_alone)
         self._loss_and_gradients = mx.value_and_grad(self._loss)
         self.device = device()
         self.platform = f"mlx {version('mlx')} {platform.machine()} {mx.default_device()}"
@@ -79,7 +80,11 @@ class MlxTrainingEngine:
         """The mean of all ranks' gradients, between their sum and the step."""
         self._tried: Any = None
         """Gradients of passes that are thrown away."""
+        self._prepare()
         self.load_weights(first_weights(self._model.shapes, plan.seed))
+
+    def _prepare(self) -> None:
+        """Do what must be done before the first weights are drawn."""
 
     def memory_used_bytes(self) -> int:
         """Return the bytes of GPU memory in use; 0 for a CPU."""
@@ -162,7 +167,7 @@ class MlxTrainingEngine:
     def take_micro_batch(self, sequences: int) -> None:
         """Let MLX allocate what micro batches of so many need before it waits."""
         plan = self._plan.model_copy(update={"micro_batch_sequences": sequences})
-        _keep_to_plan(self._shape, plan, self.options)
+        self._keep_to(plan)
 
     def try_pass(self, batch: MicroBatch) -> float:
         """Compute a micro batch's gradient and throw it away; return how long it took, in s."""
@@ -200,13 +205,19 @@ class MlxTrainingEngine:
     def take_step(self, learning_rate: float) -> float:
         """Update the weights by the stored gradients; return their norm."""
         shared, self._shared = self._shared, {}
-        norm = length(shared)
+        norm = self._length(shared)
         if not math.isfinite(norm):
             return math.nan
         scale = min(1.0, self._plan.clip_norm / (norm + CLIP_EPSILON))
         with self.updating():
-            self._optimizer.step(self._parameters, self._trained(shared), scale, learning_rate)
+            self._update(self._trained(shared), scale, learning_rate)
         return norm
+
+    def _length(self, gradients: Mapping[str, mx.array]) -> float:
+        return length(gradients)
+
+    def _update(self, gradients: dict[str, mx.array], scale: float, rate: float) -> None:
+        self._optimizer.step(self._parameters, gradients, scale, rate)
 
     def _trained(self, gradients: dict[str, mx.array]) -> dict[str, mx.array]:
         """Return the gradients of the trained parameters, and free all others."""
@@ -290,6 +301,40 @@ class MlxTrainingEngine:
         self._parameters = dict(parameters)
         mx.eval(self._parameters)
 
+    def _resolved(self, plan: TrainPlan) -> ResolvedOptions:
+        """Return how the plan is computed here."""
+        return options_on(self.abilities, self._shape, plan)
+
+    @property
+    def _model_options(self) -> ResolvedOptions:
+        """Return the options as the model is to have them."""
+        return self.options
+
+    @property
+    def _is_alone(self) -> bool:
+        """Say whether no other rank updates the same weights."""
+        return self._ring.world_size == 1
+
+    def _need(self, plan: TrainPlan) -> MemoryNeed:
+        """Return what this rank needs for a plan."""
+        checkpointing = self.options.gradient_checkpointing
+        return memory_need(
+            self._shape,
+            plan,
+            self.options.precision,
+            gradient_checkpointing=checkpointing,
+            device=self.abilities,
+        )
+
+    def _keep_to(self, plan: TrainPlan) -> None:
+        """Let MLX wait for what it has begun before it takes more memory than is planned.
+
+        It allocates ahead of what it computes, as much as there is to compute. Within the plan it
+        may, and a little beyond: who is at the limit waits for every operation.
+        """
+        planned = self._need(plan).on_device
+        mx.set_memory_limit(planned + planned // 10 + AHEAD_BYTES)
+
 
 def length(gradients: Mapping[str, mx.array]) -> float:
     """Return the L2 norm of all gradients together.
@@ -300,19 +345,6 @@ def length(gradients: Mapping[str, mx.array]) -> float:
     rows = [mx.square(gradient).sum(axis=-1) for gradient in gradients.values()]
     mx.eval(rows)
     return math.sqrt(sum(float(np.array(row).sum(dtype=np.float64)) for row in rows))
-
-
-def _keep_to_plan(shape: ModelShape, plan: TrainPlan, options: ResolvedOptions) -> None:
-    """Let MLX wait for what it has begun before it takes more memory than is planned.
-
-    It allocates ahead of what it computes, as much as there is to compute. Within the plan it may,
-    and a little beyond: who is at the limit waits for every operation.
-    """
-    checkpointing = options.gradient_checkpointing
-    need = memory_need(
-        shape, plan, options.precision, gradient_checkpointing=checkpointing, device=abilities()
-    )
-    mx.set_memory_limit(need.on_device + need.on_device // 10 + AHEAD_BYTES)
 
 
 def device() -> str:

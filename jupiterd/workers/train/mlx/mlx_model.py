@@ -42,7 +42,8 @@ class MlxModel:
         Raises:
             UsageError: mlx-lm has no such model, or documents can't be kept apart in it.
         """
-        self._module = MlxModule(config)
+        self.module = self._module = MlxModule(config)
+        """mlx-lm's, for whoever calls its layers one by one."""
         inner = self._module.inner
         self._vocab_size = config.vocab_size
         self._output = OutputStep(inner, config.vocab_size)
@@ -76,7 +77,21 @@ class MlxModel:
         learns: its gradient will be asked for
         """
         self._take(parameters, in_bf16=self._in_bf16)
-        hidden = self._hidden(inputs, documents)
+        with self.documents_apart(documents):
+            return self.loss_after(self.hidden(inputs), targets, counted, learns=learns)
+
+    def loss_after(
+        self,
+        hidden: mx.array,
+        targets: mx.array,
+        counted: mx.array | None = None,
+        *,
+        learns: bool = False,
+    ) -> mx.array:
+        """Return the sum of the cross-entropies after the last hidden states, in nats.
+
+        hidden: [sequences, tokens, width]; the others as `loss` has them
+        """
         hidden, wanted = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
         if counted is not None and not counted.size:
             return self._loss(hidden[:1], wanted[:1]) * 0.0
@@ -134,7 +149,7 @@ class MlxModel:
         """
         with self._frozen_as_everywhere():
             self._take(parameters, in_bf16=False)
-            return self._output.logits(self._hidden(inputs, None)[0, -1:])[0]
+            return self._output.logits(self.hidden(inputs)[0, -1:])[0]
 
     @contextmanager
     def _frozen_as_everywhere(self) -> Generator[None]:
@@ -153,13 +168,22 @@ class MlxModel:
         finally:
             inner.update(kept)
 
-    def _hidden(self, inputs: mx.array, documents: mx.array | None) -> mx.array:
-        """Return the last hidden states; a document sees none but itself where they are told."""
+    def hidden(self, inputs: mx.array) -> mx.array:
+        """Return the last hidden states, [sequences, tokens, width]; inputs: as `loss` has them."""
+        return self._output.hidden(inputs)
+
+    @contextmanager
+    def documents_apart(self, documents: mx.array | None) -> Generator[None]:
+        """Let a document see none but itself, where they are told."""
         self._calls.own_documents = None if documents is None else own_documents_mask(documents)
         try:
-            return self._output.hidden(inputs)
+            yield
         finally:
             self._calls.own_documents = None
+
+    def in_precision(self, parameters: Arrays) -> Arrays:
+        """Return parameters in what the model multiplies in; parameters: fp32."""
+        return {n: _to_bf16(p) for n, p in parameters.items()} if self._in_bf16 else parameters
 
     def _loss(self, hidden: mx.array, targets: mx.array) -> mx.array:
         logits = self._output.logits(hidden).astype(mx.float32)

@@ -41,7 +41,8 @@ def run(task: Task) -> TaskFinished:
     task.prepares(IMPORTING)
     from jupiterd.cycle.training.architectures import check_engine
     from jupiterd.workers.train.job import read_job
-    from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine, device
+    from jupiterd.workers.train.mlx.made_engine import made_engine
+    from jupiterd.workers.train.mlx.mlx_engine import device
     from jupiterd.workers.train.rank_training import RankTraining
 
     note = blas_note(device())
@@ -50,7 +51,7 @@ def run(task: Task) -> TaskFinished:
     task.prepares(LOADING)
     job = read_job(task, ring.world_size)
     check_engine("mlx", job.shape)
-    engine = MlxTrainingEngine(job.shape, job.plan, job.end_token, ring)
+    engine = made_engine(job.shape, job.plan, job.end_token, ring, job.partition)
     return RankTraining(task, job, engine).run()
 
 

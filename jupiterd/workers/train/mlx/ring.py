@@ -54,6 +54,7 @@ class Ring:
         self.world_size = world_size
         self._task = task
         self._group: Any = None
+        self._sending, self._receiving = mx.new_stream(mx.cpu), mx.new_stream(mx.cpu)
 
     def form(self, addresses: Sequence[str], folder: Path, members: Sequence[str] = ()) -> None:
         """Meet the neighbours; blocks the whole process, Python's lock included.
@@ -129,6 +130,27 @@ class Ring:
             rows = mx.distributed.all_gather(mine, group=self._group, stream=mx.cpu)
             mx.eval(rows)
         return np.array(rows).tolist()
+
+    def pass_on(self, numbers: mx.array, expected: int) -> mx.array:
+        """Send numbers to the right neighbour, and return those that the left one sends.
+
+        Both at once, or long messages would wait for each other. Either may be none.
+
+        numbers: float32[any], computed already; expected: how many come, as all ranks know
+        """
+        left, right = (self.rank - 1) % self.world_size, (self.rank + 1) % self.world_size
+        group, moved = self._group, list[mx.array]()
+        received = mx.zeros((0,))
+        if numbers.size:
+            moved.append(mx.distributed.send(numbers, right, group=group, stream=self._sending))
+        if expected:
+            received = mx.distributed.recv(
+                (expected,), mx.float32, left, group=group, stream=self._receiving
+            )
+            moved.append(received)
+        with self._waiting("exchanges its part of the model"):
+            mx.eval(moved)
+        return received
 
     @contextmanager
     def _waiting(self, what: str) -> Generator[None]:

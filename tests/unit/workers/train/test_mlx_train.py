@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import socket
 import stat
 import sys
 from collections.abc import Generator, Mapping
@@ -22,7 +21,7 @@ from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.torch import torch_rank
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
-from tests.support.workers.mlx_runs import MlxRun, run_to_end, started
+from tests.support.workers.mlx_runs import MlxRun, free_ports, run_to_end, started
 from tests.support.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 
 pytest.importorskip("mlx.core")
@@ -56,11 +55,11 @@ def plan_on_trunk() -> TrainPlan:
 
 @contextlib.contextmanager
 def ring_of_two(
-    plan: TrainPlan, inputs: Mapping[str, str], folder: Path
+    plan: TrainPlan, inputs: Mapping[str, str], folder: Path, **more: Any
 ) -> Generator[list[MlxRun]]:
     """Start two ranks; what each says will be in FOLDER/RANK.json."""
     ring = [f"127.0.0.1:{port}" for port in free_ports(2)]
-    params = train_params(shape(), plan) | {"world_size": 2, "ring": ring}
+    params = train_params(shape(), plan) | {"world_size": 2, "ring": ring, **more}
     run = {"inputs": inputs, "folder": str(folder)}
     with contextlib.ExitStack() as ranks:
         yield [
@@ -85,14 +84,6 @@ def frames(told: Said, kind: str) -> list[Mapping[str, Any]]:
 
 def losses(told: Said) -> list[float]:
     return [frame["values"]["loss"] for frame in frames(told, "Progressed")]
-
-
-def free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [server.getsockname()[1] for server in held]
-    for server in held:
-        server.close()
-    return ports
 
 
 def torch_losses(inputs: dict[str, str], folder: Path) -> list[float]:

@@ -1,0 +1,1 @@
+"""A model on MLX that is cut over the ranks of a ring."""

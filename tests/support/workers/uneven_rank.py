@@ -22,19 +22,20 @@ from jupiterd.workers.training_engine import MicroBatch, TrainingEngine
 from tests.support.workers.tiny_run import TaskAlone
 
 
-def engine_class(name: str) -> Any:
+def engine_class(name: str, *, is_cut: bool) -> Any:
     if name == "mlx":
         from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
 
         return MlxTrainingEngine
+    from jupiterd.workers.train.torch.partition.partitioned_engine import PartitionedTorchEngine
     from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
-    return TorchEngine
+    return PartitionedTorchEngine if is_cut else TorchEngine
 
 
 def disturb(spec: dict[str, Any], steps: list[dict[str, float]]) -> None:
     """Let each sequence take longer, note the shares, and change a weight where that is wanted."""
-    engine: Any = engine_class(spec["engine"])
+    engine: Any = engine_class(spec["engine"], is_cut="partition" in spec["params"])
     training: Any = RankTraining
     accumulate, tell = engine._accumulate, training._step_done
 

@@ -85,6 +85,10 @@ class CutModel:
             if not held.is_cut or name in held.pieces:
                 held.take(name, torch.from_numpy(weights(name)))
 
+    def start_of(self, name: str) -> int:
+        """Return where our piece begins in a flattened tensor of which we have one."""
+        return self._units[self._number_of[name]].pieces[name].start
+
     def own_part(self, name: str, values: NDArray[np.float32]) -> Tensor:
         """Return what is ours of a whole tensor, of which something is: [numbers]."""
         piece = self._units[self._number_of[name]].pieces[name]

@@ -29,7 +29,13 @@ from jupiterd.workers.train.torch.torch_model import (
     without_flash,
 )
 from jupiterd.workers.train.torch.torch_optimizer import TorchOptimizer
-from jupiterd.workers.training_engine import MOMENTS, MicroBatch, NamedTensor, Tensors
+from jupiterd.workers.training_engine import (
+    MOMENTS,
+    MicroBatch,
+    NamedTensor,
+    TensorPiece,
+    Tensors,
+)
 
 BLOCK = 4096
 """Numbers whose squares are added up in fp32; see `length_of`."""
@@ -99,6 +105,16 @@ class PartitionedTorchEngine(TorchEngine):
         return self._cut.each_of(
             {kind: {n: found[f"{kind}.{n}"] for n in self._parameters} for kind in MOMENTS}
         )
+
+    def own_pieces(self) -> Iterator[TensorPiece]:
+        """Yield what is ours of weights and optimizer state."""
+        found = self._optimizer.moments()
+        for name, piece in self._parameters.items():
+            start = self._cut.start_of(name)
+            yield TensorPiece(name, start, _numbers(piece))
+            for kind in MOMENTS:
+                full = f"{kind}.{name}"
+                yield TensorPiece(full, start, _numbers(found[full]))
 
     def load_moments(self, moments: Tensors, step: int) -> None:
         """Keep what is ours of the optimizer's state after `step` steps."""
@@ -218,6 +234,11 @@ class PartitionedTorchEngine(TorchEngine):
     @property
     def _cuts_weights(self) -> bool:
         return self.partition is not None and self.partition.cuts_weights
+
+
+def _numbers(piece: Tensor) -> NDArray[np.float32]:
+    """Return a piece as it lies in the machine's memory, or a copy of what a GPU has."""
+    return piece.detach().cpu().numpy()
 
 
 def _rows(stretch: Tensor) -> list[Tensor]:

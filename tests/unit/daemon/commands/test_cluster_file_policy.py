@@ -240,8 +240,12 @@ async def test_what_begins_with_given_weights_here_trains_the_adapter_that_is_us
             replace(cycle, init=None),
         ):
             assert one.file_policy.added_to_cycle(decided) == decided
-    async with serving(tmp_path, "two") as two:
-        assert two.file_policy.added_to_training(tuning) == tuning
+    async with serving(tmp_path, "two", lora="rank=8", quantize="4bit") as two:
+        both = {"lora": "rank=8,quantize=4bit"}
+        assert two.file_policy.added_to_training(tuning).settings == both
+        assert two.file_policy.added_to_cycle(cycle).training == both
+    async with serving(tmp_path, "three") as three:
+        assert three.file_policy.added_to_training(tuning) == tuning
 
 
 async def test_the_command_that_a_person_gives_takes_the_engine_of_the_file(tmp_path: Path) -> None:

@@ -25,8 +25,9 @@ from tests.support.workers.tiny_run import TaskAlone
 def engine_class(name: str, *, is_cut: bool) -> Any:
     if name == "mlx":
         from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
+        from jupiterd.workers.train.mlx.partition.partitioned_engine import PartitionedMlxEngine
 
-        return MlxTrainingEngine
+        return PartitionedMlxEngine if is_cut else MlxTrainingEngine
     from jupiterd.workers.train.torch.partition.partitioned_engine import PartitionedTorchEngine
     from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
@@ -35,9 +36,12 @@ def engine_class(name: str, *, is_cut: bool) -> Any:
 
 def disturb(spec: dict[str, Any], steps: list[dict[str, float]]) -> None:
     """Let each sequence take longer, note the shares, and change a weight where that is wanted."""
-    engine: Any = engine_class(spec["engine"], is_cut="partition" in spec["params"])
+    is_cut = "partition" in spec["params"]
+    engine: Any = engine_class(spec["engine"], is_cut=is_cut)
+    # A ring that is cut by layers accumulates nothing.
+    place = "sum_gradients" if is_cut and spec["engine"] == "mlx" else "_accumulate"
     training: Any = RankTraining
-    accumulate, tell = engine._accumulate, training._step_done
+    accumulate, tell = getattr(engine, place), training._step_done
 
     def slowly(self: Any, micro_batches: Sequence[MicroBatch], **how: Any) -> Any:
         sequences = sum(len(batch.inputs) for batch in micro_batches)
@@ -51,7 +55,8 @@ def disturb(spec: dict[str, Any], steps: list[dict[str, float]]) -> None:
             nudge(self._engine)
         tell(self, done)
 
-    engine._accumulate, training._step_done = slowly, noting
+    setattr(engine, place, slowly)
+    training._step_done = noting
 
 
 def nudge(engine: TrainingEngine) -> None:

@@ -19,6 +19,7 @@ from tests.bench.train.lone_kills import LoneStrike, lone_kills
 from tests.bench.train.losses import CABLES, Loss, losses
 from tests.bench.train.memory_peaks import print_peaks
 from tests.bench.train.micro_batches import print_micro_batches
+from tests.bench.train.partition_speed import print_speeds
 from tests.bench.train.rivals.lora import print_lora
 from tests.bench.train.rivals.tuning import print_tuning
 from tests.bench.train.round_bytes import print_round_bytes
@@ -210,6 +211,8 @@ def print_plans(only: str) -> None:
         print_peaks()
     if only in "lora bytes":
         print_round_bytes()
+    if only in "partition":
+        print_speeds()
 
 
 def main() -> None:

@@ -124,18 +124,19 @@ def shape_of(case: Case) -> ModelShape:
     """Return a case's model."""
     if case.model in random_models.NAMES:
         config = random_models.config_of(case.model)
-        shape = shape_of_config(case.model, config, _preset("100m").recipe)
+        shape = shape_of_config(case.model, config, preset("100m").recipe)
     elif case.model == "given":
         config = json.loads((Path(os.environ[GIVEN]) / "config.json").read_text(encoding="utf-8"))
-        recipe = _preset("100m").recipe
+        recipe = preset("100m").recipe
         shape = shape_of_config("given", config, recipe)
     else:
-        shape = _preset(case.model)
+        shape = preset(case.model)
     changed = {"seq_len": case.seq_len, "vocab_size": case.vocab_size or shape.vocab_size}
     return shape.model_copy(update=changed)
 
 
-def _preset(name: str) -> ModelShape:
+def preset(name: str) -> ModelShape:
+    """Return a model that is shipped."""
     return parse_model((config_folder() / "models" / f"{name}.yaml").read_text(encoding="utf-8"))
 
 

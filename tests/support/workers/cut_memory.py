@@ -66,7 +66,9 @@ def peak_bytes(group: ProcessGroup, measured: Measured) -> int:
     engine.begin(has_same_weights=True)
     chance = np.random.default_rng(group.rank)
     for _ in range(STEPS):
-        sequences = chance.integers(0, measured.shape.vocab_size, (PASSES, 1, measured.shape.seq_len))
+        sequences = chance.integers(
+            0, measured.shape.vocab_size, (PASSES, 1, measured.shape.seq_len)
+        )
         engine.step([MicroBatch(ids, ids) for ids in sequences], 1e-4)
     for each in (engine.each_weight(), engine.each_moment()):
         for _name, _values in each:

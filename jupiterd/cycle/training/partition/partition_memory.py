@@ -21,6 +21,9 @@ from jupiterd.errors import TooLargeForDeviceError
 
 FP32_BYTES: Final = 4
 
+_UNITS_AT_A_TIME: Final = 2
+"""One layer computes; meanwhile the next one's weights come, or the last one's gradients go."""
+
 WHOLE: Final = 1000
 """Parts are counted in thousandths of the model."""
 
@@ -47,23 +50,33 @@ def need_of_part(
     whole: what it would need if it held everything; share: from 0 to 1
     """
     layer, outside = unit_sizes(shape)
-    parameters = parameter_count(shape)
-    largest = max(layer, outside) * FP32_BYTES
-    received = 0 if engine == MLX else round(largest * share * (ranks - 1))
+    parameters, on_mlx = parameter_count(shape), engine == MLX
+    computing = layer + outside if on_mlx else _UNITS_AT_A_TIME * layer + outside
+    received = 0 if on_mlx else round((layer + max(layer, outside)) * share * (ranks - 1))
+    copied = 2 * FP32_BYTES * max(layer, outside) if on_mlx else _copied(whole, layer, outside)
     need = replace(
         whole,
-        optimizer=round(whole.optimizer * share) + received,
-        copies=min(whole.copies, 2 * largest),
+        optimizer=round(whole.optimizer * share) + FP32_BYTES * received,
+        copies=min(whole.copies, copied),
         snapshots=0,
     )
     if stage >= GRADIENTS:
-        made = (layer + (0 if engine == MLX else outside)) * FP32_BYTES
-        need = replace(need, gradients=round(whole.gradients * share) + made)
+        made = layer if on_mlx else computing
+        need = replace(need, gradients=round(whole.gradients * share) + FP32_BYTES * made)
     if stage >= WEIGHTS:
         of_one = whole.weights / parameters
         held = round(FP32_BYTES * parameters * share)
-        need = replace(need, weights=held + round(of_one * (layer + outside)))
+        need = replace(need, weights=held + round(of_one * computing))
     return need
+
+
+def _copied(whole: MemoryNeed, layer: int, outside: int) -> int:
+    """Return what torch gathers for a checkpoint at a time: when nothing is computed any more.
+
+    Both moments of a layer and of what is outside of layers, and a copy of the largest tensor.
+    """
+    gathered = FP32_BYTES * (2 * (layer + outside) + max(layer, outside))
+    return max(0, gathered - whole.activations - whole.logits)
 
 
 def unit_sizes(shape: ModelShape) -> tuple[int, int]:

@@ -93,11 +93,10 @@ class UnitExchange:
         self._rooms.append(summing.room)
 
     def _room(self, numbers: int, device: torch.device) -> Tensor:
-        """Return memory that nobody uses, and that is large enough."""
-        for place, room in enumerate(self._rooms):
-            if len(room) >= numbers:
-                return self._rooms.pop(place)
-        self._rooms.clear()  # or one of each size would be kept
+        """Return memory that nobody uses: the least that is large enough."""
+        fitting = [place for place, room in enumerate(self._rooms) if len(room) >= numbers]
+        if fitting:
+            return self._rooms.pop(min(fitting, key=lambda place: len(self._rooms[place])))
         return torch.empty(numbers, device=device)
 
     def _begin(

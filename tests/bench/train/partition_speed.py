@@ -29,11 +29,11 @@ from tests.bench.train.memory_peaks import preset
 from tests.support.workers.tiny_engine import tiny_plan
 from tests.support.workers.torch_ranks import on_ranks
 
-SIZE, SEQ_LEN, LAYERS = "25m", 128, 6
+SIZE, SEQ_LEN, LAYERS = "25m", 128, 4
 SEQUENCES = 2
 """Of a rank's step, one at a time."""
-STEPS = 6
-TURNS = 3
+STEPS = 3
+TURNS = 2
 PARTS = (1, 1)
 GOAL = 0.95
 

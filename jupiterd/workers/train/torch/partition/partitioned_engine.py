@@ -6,7 +6,7 @@ messages (`unit_exchange`) or their order (`layer_hooks`).
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from jupiterd.workers.train.torch.device import abilities
 from jupiterd.workers.train.torch.gradient_clip import length_of, shorten
 from jupiterd.workers.train.torch.partition.cut_model import CutModel, with_zeros
 from jupiterd.workers.train.torch.partition.cut_options import cut_options
+from jupiterd.workers.train.torch.partition.recast_weights import recast_weights
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.train.torch.torch_model import (
@@ -187,12 +188,19 @@ class PartitionedTorchEngine(TorchEngine):
         hooks, exchange = self._cut.hooks, self._cut.exchange
         began_s = self._time_s() - exchange.waited_s
         hooks.begin(sums=is_last or self._cut.gradients.are_cut)
-        loss = self._scored(*self._tensors(batch)) / batch.divisor(self.batch_sequences)
+        with self._saving():
+            loss = self._scored(*self._tensors(batch)) / batch.divisor(self.batch_sequences)
         with nullcontext() if counts else self._giving_zeros():
             loss.backward()
         self.computed_s += self._time_s() - exchange.waited_s - began_s
         hooks.end()
         return loss.detach()
+
+    def _saving(self) -> AbstractContextManager[object]:
+        """Enter around a forward pass; layers that are computed again save nothing anyway."""
+        casts = self.options.autocast and self._cuts_weights
+        saves = casts and not self.options.gradient_checkpointing
+        return recast_weights() if saves else nullcontext()
 
     def _reserve_moments(self) -> None:
         """Reserve what our part of the optimizer's state will take."""

@@ -26,8 +26,8 @@ from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.train.torch.torch_model import make_model
 from jupiterd.workers.training_engine import MicroBatch
 from tests.bench.train.memory_peaks import preset
+from tests.support.workers.cut.torch_ranks import on_ranks
 from tests.support.workers.tiny_engine import tiny_plan
-from tests.support.workers.torch_ranks import on_ranks
 
 SIZE, SEQ_LEN, LAYERS = "25m", 128, 4
 SEQUENCES = 2

@@ -34,7 +34,7 @@ def cut_options(
         device=device,
     )
     share, ranks = partition.share(rank), len(partition.parts)
-    need = need_of_part(whole, shape, partition.stage, share, ranks)
+    need = need_of_part(whole, shape, partition.stage, share, ranks, device.engine)
     found = resolve(uncompiled, device, fits=need.fits(device))
     if found.scaler:
         raise UsageError(

@@ -5,8 +5,8 @@ import pytest
 from jupiterd.cycle.training.partition.partition import STAGES, WEIGHTS, Partition
 from jupiterd.cycle.training.plan import parse_model
 from jupiterd.locations import config_folder
-from tests.support.workers.cut_memory import Measured, peak_bytes
-from tests.support.workers.torch_ranks import on_ranks
+from tests.support.workers.cut.cut_memory import Measured, peak_bytes
+from tests.support.workers.cut.torch_ranks import on_ranks
 
 pytestmark = [pytest.mark.net, pytest.mark.long, pytest.mark.timeout(900)]
 

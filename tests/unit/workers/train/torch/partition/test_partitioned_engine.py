@@ -9,7 +9,7 @@ from jupiterd.cycle.training.adapters.adapter import parse_adapter
 from jupiterd.cycle.training.partition.partition import STAGES, Partition
 from jupiterd.errors import UsageError
 from jupiterd.workers.train.torch.process_group import ProcessGroup
-from tests.support.workers.cut_models import (
+from tests.support.workers.cut.cut_models import (
     Arrays,
     Case,
     Outcome,
@@ -20,7 +20,7 @@ from tests.support.workers.cut_models import (
     trained,
     trained_on,
 )
-from tests.support.workers.torch_ranks import on_ranks
+from tests.support.workers.cut.torch_ranks import on_ranks
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(300)]
 

@@ -9,7 +9,7 @@ import torch
 from jupiterd.cycle.training.partition.partition_layout import Unit
 from jupiterd.workers.train.torch.partition.unit_exchange import UnitExchange
 from jupiterd.workers.train.torch.process_group import ProcessGroup
-from tests.support.workers.torch_ranks import on_ranks
+from tests.support.workers.cut.torch_ranks import on_ranks
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
 

@@ -24,7 +24,7 @@ TIMEOUT_S = 60.0
 LOOPBACK = "lo"
 PRELOADED = (
     "jupiterd.workers.train.torch.torch_rank",
-    "tests.support.workers.cut_models",
+    "tests.support.workers.cut.cut_models",
     "torch.utils.checkpoint",
     "transformers.models.llama.modeling_llama",
     "transformers.models.gpt2.modeling_gpt2",

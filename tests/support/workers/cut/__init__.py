@@ -1,0 +1,1 @@
+"""Models that tests cut over ranks of torch."""

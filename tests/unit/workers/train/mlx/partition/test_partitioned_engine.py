@@ -5,15 +5,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from transformers import AutoConfig
 
 from jupiterd.cycle.training.adapters.adapter import parse_adapter
 from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.memory import memory_need
+from jupiterd.cycle.training.mlx_proven import PROVEN
 from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.partition.partition_memory import need_of_part
-from jupiterd.cycle.training.plan import ModelShape
+from jupiterd.cycle.training.plan import ModelShape, shape_of_config
 from jupiterd.errors import UsageError
 from jupiterd.workers.training_engine import MicroBatch
+from tests.bench.models.cases import cases_of
 from tests.support.workers.tiny_engine import tiny_plan
 from tests.support.workers.tiny_run import tiny_shape
 
@@ -53,7 +56,9 @@ def rank_alone(shape: ModelShape, partition: Partition, rank: int = 0, **options
 
 
 def batch(shape: ModelShape) -> MicroBatch:
-    ids = np.random.default_rng(3).integers(1, 300, (SEQUENCES, shape.seq_len + 1))
+    ids = np.random.default_rng(3).integers(
+        1, min(300, shape.vocab_size), (SEQUENCES, shape.seq_len + 1)
+    )
     return MicroBatch(ids[:, :-1], ids[:, 1:])
 
 
@@ -155,3 +160,33 @@ def test_no_rank_ever_holds_all_first_weights_where_they_are_cut():
     assert mx.get_peak_memory() - before < 0.4 * sum(
         4 * np.prod(each) for each in engine.shapes.values()
     )
+
+
+def losses(engine: Any, shape: ModelShape) -> list[float]:
+    return [engine.step([batch(shape)], 1e-3)[0] for _ in range(4)]
+
+
+def whole_engine(shape: ModelShape, **options: Any) -> Any:
+    from jupiterd.workers.train.mlx.made_engine import made_engine
+    from jupiterd.workers.train.mlx.ring import Ring
+
+    plan = tiny_plan(shape, micro_batch_sequences=SEQUENCES, batch_sequences=12, **options)
+    return made_engine(shape, plan, 0, Ring(0, 1))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("architecture", sorted(PROVEN))
+def test_layer_by_layer_each_architecture_is_what_it_is_at_once(architecture: str):
+    fields = next(cases_of(architecture)).config()
+    config = AutoConfig.for_model(architecture, **fields).to_dict()
+    shape = shape_of_config(architecture, config, tiny_shape().recipe)
+    shape = shape.model_copy(update={"seq_len": 16})
+    found = losses(rank_alone(shape, Partition(3, (1,))), shape)
+    assert found == pytest.approx(losses(whole_engine(shape), shape), abs=1e-5)
+
+
+def test_layer_by_layer_products_in_bf16_are_as_at_once():
+    shape = tiny_shape()
+    found = losses(rank_alone(shape, Partition(2, (1,)), precision="bf16"), shape)
+    assert found == pytest.approx(losses(whole_engine(shape, precision="bf16"), shape), abs=1e-3)
+    assert found != pytest.approx(losses(whole_engine(shape), shape), abs=1e-6)

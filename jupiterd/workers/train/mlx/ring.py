@@ -54,7 +54,8 @@ class Ring:
         self.world_size = world_size
         self._task = task
         self._group: Any = None
-        self._sending, self._receiving = mx.new_stream(mx.cpu), mx.new_stream(mx.cpu)
+        self._sending: Any = None
+        self._receiving: Any = None
 
     def form(self, addresses: Sequence[str], folder: Path, members: Sequence[str] = ()) -> None:
         """Meet the neighbours; blocks the whole process, Python's lock included.
@@ -77,6 +78,7 @@ class Ring:
             raise WorkFailedError(f"rank {self.rank} couldn't form its ring: {error}") from error
         finally:
             faulthandler.cancel_dump_traceback_later()
+        self._sending, self._receiving = mx.new_stream(mx.cpu), mx.new_stream(mx.cpu)
         if (self._group.rank(), self._group.size()) != (self.rank, self.world_size):
             raise WorkFailedError(f"rank {self.rank} found itself in another ring")
 

@@ -91,7 +91,8 @@ class CutWeights:
 
     def load(self, weights: Tensors) -> None:
         """Replace them."""
-        self._pieces = pieces_of(self._stretches, weights, self._stretches.shapes)
+        names = {name: name for name in self._stretches.shapes}
+        self._pieces = pieces_of(self._stretches, weights, names)
 
     def of_unit(self, unit: Unit) -> dict[str, mx.array]:
         """Return the tensors of a unit, gathered of all ranks."""
@@ -115,14 +116,17 @@ class CutWeights:
 
 
 def pieces_of(
-    stretches: HeldStretches, tensors: Tensors, names: Mapping[str, object]
+    stretches: HeldStretches, tensors: Tensors, names: Mapping[str, str]
 ) -> dict[str, mx.array]:
-    """Return this rank's pieces of tensors, each of which is asked for once."""
+    """Return this rank's pieces of tensors, each of which is asked for once.
+
+    names: what a tensor is called -> the weight that it belongs to
+    """
     found: dict[str, mx.array] = {}
-    for name in names:
-        values = tensors[name]
+    for named, name in names.items():
+        values = tensors[named]
         if stretches.holds(name):
-            found[name] = mx.array(stretches.piece(name, values))
+            found[named] = mx.array(stretches.piece(name, values))
     return found
 
 

@@ -26,12 +26,14 @@ from jupiterd.workers.train.mlx.partition.cut_weights import (
     PartitionedWeights,
     WholeWeights,
     gathered,
+    pieces_of,
 )
 from jupiterd.workers.train.mlx.partition.held_stretches import HeldStretches, square_sum
 from jupiterd.workers.train.mlx.partition.layer_passes import LayerPasses
 from jupiterd.workers.train.mlx.partition.stretch_exchange import StretchExchange
 from jupiterd.workers.train.mlx.ring import Ring
 from jupiterd.workers.training_engine import (
+    MOMENTS,
     MicroBatch,
     NamedTensor,
     TensorPiece,
@@ -107,15 +109,9 @@ class PartitionedMlxEngine(MlxTrainingEngine):
         self._optimizer.steps = step
         self._optimizer.moments = {}
         for named in moments:
-            name = named.partition(".")[2]
-            if name in self.shapes:
-                self._optimizer.moments |= self._piece_of(named, name, moments)
-
-    def _piece_of(self, named: str, name: str, moments: Tensors) -> dict[str, mx.array]:
-        values = moments[named]
-        if not self._stretches.holds(name):
-            return {}
-        return {named: mx.array(self._stretches.piece(name, values))}
+            kind, _, name = named.partition(".")
+            if kind in MOMENTS and name in self.shapes:
+                self._optimizer.moments |= pieces_of(self._stretches, moments, {named: name})
 
     def copy_state(self, weights: Tensors, moments: Tensors) -> None:
         """Copy weights and optimizer state, of all ranks together."""

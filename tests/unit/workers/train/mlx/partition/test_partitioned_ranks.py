@@ -41,3 +41,16 @@ def test_a_ring_of_parts_trains_as_one_rank_does(alone: Path, tmp_path: Path, st
     assert first["summary"]["engine"] == "mlx/ring"
     for told in (first, second):
         assert frames(told, "CheckpointWritten"), "each writes its part"
+
+
+def test_a_rank_that_is_killed_ends_the_other_in_the_middle_of_a_pass(
+    fork_server: None, tmp_path: Path
+):
+    endless = plan().model_copy(update={"steps": 100_000})
+    cut = {"partition": {"stage": 3, "parts": [1, 1]}, "micro_batch_sequences": 2}
+    with ring_of_two(endless, make_inputs(tmp_path), tmp_path, **cut) as (survivor, victim):
+        while survivor.said.readline().partition(" ")[0] != "3":
+            assert survivor.runs(), (tmp_path / "rank0.log").read_text()
+        victim.kill()
+        assert survivor.ended() == 0
+    assert "rank 0 lost its ring" in said(tmp_path, "0")["error"]

@@ -81,6 +81,13 @@ class DrainedError(PeerUnreachableError):
     default_hint = "jupiterctl node list shows who is idle; jupiterctl node resume NODE"
 
 
+class MemoryMissingError(PeerUnreachableError):
+    """Those who are here can't hold a model together that is cut over ranks: it waits for more."""
+
+    code = "memory-missing"
+    default_hint = "start jupiterd on the machine that is gone, or on another with as much memory"
+
+
 class ConnectionRefusedByPeerError(PeerUnreachableError):
     """The machine answers and nothing listens on that port: its daemon has ended."""
 

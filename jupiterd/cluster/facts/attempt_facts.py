@@ -17,6 +17,7 @@ class AttemptOpened:
     TYPE: ClassVar[str] = "EpochOpened"
     VERSION: ClassVar[int] = 1
     WIRE_NAMES: ClassVar[Mapping[str, str]] = {"attempt": "epoch"}
+    UNTOLD: ClassVar[frozenset[str]] = frozenset({"stage", "parts"})
     cycle: CycleId
     round: int
     attempt: int
@@ -35,6 +36,10 @@ class AttemptOpened:
     """The last of the branch that its checkpoints go on from; empty: the one it starts from."""
     predicted_tokens_per_s: float = 0.0
     """Of that gang, when it began in this round; 0: nobody could know."""
+    stage: int = 0
+    """In which the model is cut over the ranks; 0: each holds all of it."""
+    parts: tuple[int, ...] = ()
+    """How much of it each rank holds then, compared with the others."""
 
 
 @dataclass(frozen=True)

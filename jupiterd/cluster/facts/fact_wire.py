@@ -2,7 +2,8 @@
 
 Owns it, and what becomes of a fact that another version has written: unknown ones are kept and
 relayed, not folded. A fact's TYPE is its name on the wire, and WIRE_NAMES has those of fields that
-are called otherwise here; neither ever changes. Doesn't know what a fact says.
+are called otherwise here; neither ever changes. Fields in UNTOLD are left out as long as they say
+nothing: older builds, which know none of them, fold the fact as ever. Doesn't know what a fact says.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +22,12 @@ def to_wire(fact: Fact) -> tuple[str, int, dict[str, Any]]:
     """Return (type, version, fields) with nothing but what msgpack knows inside."""
     if isinstance(fact, UnknownFact):
         return fact.type, fact.version, dict(fact.body)
-    said = {wire: getattr(fact, name) for name, wire in _fields_of(type(fact)).items()}
+    untold: frozenset[str] = getattr(fact, "UNTOLD", frozenset())
+    said = {
+        wire: value
+        for name, wire in _fields_of(type(fact)).items()
+        if (value := getattr(fact, name)) or name not in untold
+    }
     return fact.TYPE, fact.VERSION, said
 
 

@@ -65,6 +65,8 @@ class Hardware:
     """Its build can train an adapter beside a frozen model; older members don't tell."""
     has_bitsandbytes: bool = False
     """torch can quantize there, by that package; older members don't tell."""
+    cut_engines: tuple[str, ...] = ()
+    """On which engines its build can train a part of a model; older members tell of none."""
     host: str = ""
     """What all programs of one running machine say, and no other's do; empty: nobody knows."""
 
@@ -89,6 +91,7 @@ class Hardware:
             "gpus": [asdict(gpu) for gpu in self.gpus],
             "engines": list(self.engines),
             "devices": list(self.devices),
+            "cut_engines": list(self.cut_engines),
             "versions": dict(self.versions),
         }
 
@@ -116,6 +119,7 @@ class Hardware:
             can_evaluate=plain.get("can_evaluate") is True,
             trains_adapters=plain.get("trains_adapters") is True,
             has_bitsandbytes=plain.get("has_bitsandbytes") is True,
+            cut_engines=tuple(str(engine) for engine in plain.get("cut_engines", ())),
             host=str(plain.get("host", ""))[:MAX_HOST_CHARACTERS],
         )
 

@@ -3,7 +3,7 @@
 Owns the options that both have. Doesn't apply them: the daemon does.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -12,8 +12,7 @@ Command = Callable[..., Any]
 
 OF_CYCLES = (
     "seq_len", "batch_size", "learning_rate", "precision", "gradient_checkpointing", "attention",
-    "optimizer", "max_steps", "loss_on", "fixed_micro_batch", "lora",
-    "quantize",
+    "optimizer", "max_steps", "loss_on", "fixed_micro_batch", "lora", "quantize", "shard", "memory",
 )  # fmt: skip
 """Parameter names of the options about the training of a cycle's rounds."""
 
@@ -69,6 +68,11 @@ def training_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**({"training": said} if said else {}), **nodes}
 
 
+def _joined(_: click.Context, __: click.Parameter, said: Sequence[str]) -> str | None:
+    """Return an option that may be given often as one text."""
+    return " ".join(said) or None
+
+
 _COMPUTING = (
     click.option("--nodes", metavar="all|N|NAME,...", help="Who trains; all by default."),
     click.option("--precision", type=click.Choice(("auto", "fp32", "fp16", "bf16"))),
@@ -86,6 +90,18 @@ _COMPUTING = (
         help="What ranks on torch talk over; auto: NCCL where all can.",
     ),
     click.option("--gradient-checkpointing", type=click.Choice(("auto", "on", "off"))),
+    click.option(
+        "--shard",
+        type=click.Choice(("auto", "off", "1", "2", "3")),
+        help="Cut the model over the machines by ZeRO's stage; auto: no more than takes to fit.",
+    ),
+    click.option(
+        "--memory",
+        multiple=True,
+        callback=_joined,
+        metavar="NODE=GB",
+        help="Use so much of a machine's memory at the most; may be given for several.",
+    ),
     click.option("--attention", type=click.Choice(("auto", "sdpa", "flash"))),
     click.option("--optimizer", type=click.Choice(("adamw", "muon"))),
     click.option(

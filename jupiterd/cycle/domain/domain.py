@@ -264,9 +264,13 @@ class Training(StrictModel):
     """An adapter is trained beside the weights of `init`, which stay as they are: such as
     rank=16,alpha=32, in the words of `--lora`."""
 
+    shard: Literal["auto", "off", 1, 2, 3] | None = None
+    """What of the model is cut over the machines that train it, in the words of `--shard`; absent:
+    no more than takes for it to fit."""
+
     def overrides(self) -> dict[str, float | int]:
         """Return what is said of the shape and the plan of a round."""
-        return self.model_dump(exclude_none=True, exclude={"lora"})
+        return self.model_dump(exclude_none=True, exclude={"lora", "shard"})
 
 
 class Domain(StrictModel):

@@ -48,6 +48,12 @@ class CycleOptions(CheckedOptions):
     quantize: Literal["none", "4bit", "8bit"] | None = None
     """What its base is kept in; None: as the adapter's text says."""
 
+    shard: Literal["auto", "off", "1", "2", "3"] | None = None
+    """What of the model is cut over ranks; None: as the domain says. Older builds know none."""
+    memory: Annotated[str, Field(max_length=16_384)] | None = None
+    """What rounds may use of members' memory, such as `mini=8 studio=16`, in GB; None: all of it.
+    Older builds know none."""
+
     def in_domain(self, text: str, domain: Domain) -> tuple[str, Domain]:
         """Return a domain, and its text, as if its `training` said so.
 

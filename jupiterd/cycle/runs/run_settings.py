@@ -127,12 +127,21 @@ class RunSettings(CheckedOptions):
     """The artifact of an adapter to begin with, such as that of the round before; empty: a new one
     is drawn. Older builds know none."""
 
+    shard: Literal["", "auto", "off", "1", "2", "3"] = ""
+    """What of the model is cut over the ranks of a gang, by `training.partition`: a stage, off, or
+    auto: no more than takes for it to fit; empty: nobody has said, and it was whole at the start.
+    Older builds know none."""
+
+    memory: Annotated[str, Field(max_length=16_384)] = ""
+    """What it may use of members' memory, in GB: `cluster.training.memory_limits` reads it; empty:
+    all that there is. Older builds know none."""
+
     def to_scalars(self) -> dict[str, Scalar]:
         """Return what a fact carries, without a choice that nobody made and older builds refuse."""
         told = super().to_scalars()
         if self.gang_backend == AUTO:
             del told["gang_backend"]
-        for name in ("fixed_micro_batch", "lora", "adapter_from"):
+        for name in ("fixed_micro_batch", "lora", "adapter_from", "shard", "memory"):
             if not told[name]:
                 del told[name]
         return told

@@ -311,7 +311,7 @@ def plan_that_fits(
         candidates = candidate_fits(shape, plan.model_copy(update={"options": options}), device)
         if fitting := [fit for fit in candidates if fit.need.fits(device)]:
             best = min(fitting, key=lambda fit: cost_of(shape, fit))
-            return replace(best, changes=_changes(plan, best))
+            return replace(best, changes=changes_of(plan, best))
     raise size_refusal(_refused(shape, plan, device, smaller), device)
 
 
@@ -384,7 +384,8 @@ def cost_of(shape: ModelShape, fit: Fit) -> float:
     return (RECOMPUTE_COST if fit.gradient_checkpointing else 1.0) * (1 + FEEDING_TOKENS / tokens)
 
 
-def _changes(plan: TrainPlan, found: Fit) -> tuple[str, ...]:
+def changes_of(plan: TrainPlan, found: Fit) -> tuple[str, ...]:
+    """Return what is done otherwise than a plan asks for, in words."""
     given = found.plan
     changes: list[str] = []
     if given.micro_batch_sequences < min(plan.micro_batch_sequences, plan.batch_sequences):
@@ -413,6 +414,7 @@ def _refused(
         seq_len=short.seq_len if _least(short, plan, device).fits(device) else 0,
         without_wishes=_least(shape, free, device).fits(device),
         smaller_adapter=_smaller_adapter(shape, plan, device),
+        is_whole=plan.options.adapter is not None,
     )
 
 

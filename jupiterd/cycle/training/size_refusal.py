@@ -34,6 +34,8 @@ class RefusedSize:
     """What an adapter that would fit does otherwise, as an option."""
     without_wishes: bool = False
     """It would fit with precision and gradient checkpointing left open."""
+    is_whole: bool = False
+    """It can't be cut over several machines."""
 
 
 def size_refusal(refused: RefusedSize, device: DeviceAbilities) -> TooLargeForDeviceError:
@@ -67,5 +69,6 @@ def _remedies(refused: RefusedSize, need: int) -> list[str]:
     if refused.nearest:
         found.append(f"the nearest size that fits is {refused.nearest}")
     least = need / (1 - RESERVED_SHARE) / 1e9
-    found.append(f"train on machines with {least:.0f} GB or more each: every one holds the model")
+    why = ": every one holds the model" if refused.is_whole else ""
+    found.append(f"train on machines with {least:.0f} GB or more each{why}")
     return found

@@ -172,6 +172,7 @@ class CheckpointLineage:
 
     def opened(self, gang_plan: GangPlan) -> AttemptOpened:
         """Return what is recorded of an attempt that begins."""
+        cut = None if gang_plan.partition is None else gang_plan.partition.partition
         return AttemptOpened(
             cycle=self._cycle,
             round=self._round,
@@ -184,6 +185,8 @@ class CheckpointLineage:
             micro_batches=gang_plan.micro_batches,
             follows=gang_plan.follows,
             predicted_tokens_per_s=gang_plan.predicted_tokens_per_s,
+            stage=0 if cut is None else cut.stage,
+            parts=() if cut is None else cut.parts,
         )
 
     def _is_recorded(self, saved: CheckpointStored, attempt: int) -> bool:

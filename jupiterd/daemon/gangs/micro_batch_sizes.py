@@ -24,9 +24,13 @@ class MicroBatchSizes:
         """Learn from the ledger what the attempts of this round have come to."""
         for attempt in sorted(opened):
             fact = opened[attempt]
-            if fact.round == round_number:
+            if fact.round == round_number and not fact.stage:  # else as its gang had room
                 for node, size in zip(fact.gang, fact.micro_batches, strict=False):
                     self._of_node[node] = min(size, self._of_node.get(node, size))
+
+    def most(self, gang: Sequence[NodeId]) -> int:
+        """Return what all of these can hold at a time where one ran out of memory; 0: none has."""
+        return min((self._of_node[node] for node in gang if node in self._of_node), default=0)
 
     def of(self, gang: Sequence[NodeId]) -> tuple[int, ...]:
         """Return the number of each rank."""

@@ -17,6 +17,7 @@ from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.planning import adapter_support
 from jupiterd.daemon.planning.adapter_support import that_train_it
+from jupiterd.daemon.planning.gang_partition import GangPartition
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import MissingExtraError, NcclFailedError, PeerUnreachableError
 from jupiterd.ids import NodeId
@@ -44,6 +45,8 @@ class GangPlan:
     """The line's end that its checkpoints hang below; empty: the one it starts from."""
     predicted_tokens_per_s: float = 0.0
     """0: nobody can know."""
+    partition: GangPartition | None = None
+    """What of the model each rank holds; None: all of it."""
 
     @property
     def gang(self) -> tuple[NodeId, ...]:
@@ -79,6 +82,7 @@ class GangPlan:
             opened.micro_batches,
             follows=opened.follows,
             predicted_tokens_per_s=opened.predicted_tokens_per_s,
+            partition=GangPartition.of_fact(opened),
         )
 
 

@@ -7,15 +7,18 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jupiterd.cluster.planning.engines import MLX, EngineChoice
+from jupiterd.cluster.training.memory_limits import MemoryLimits
 from jupiterd.cluster.values.hardware import Hardware, lent_to_gpu_bytes
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.training.engine_options import DeviceAbilities
+
+NO_LIMITS: Final[MemoryLimits] = {}
 
 _BEFORE_AMPERE = re.compile(r"\b([TVPKM]\d+|GTX|TITAN|Quadro|RTX 20\d\d)\b")
 """NVIDIA's names of GPUs that compute no bf16."""
@@ -33,21 +36,48 @@ class Seat:
 
 def smallest_device(machines: Machines, gangs: Sequence[EngineChoice]) -> "DeviceAbilities":
     """Return the device with the least memory for a rank; ranks on one machine share its memory."""
-    return smallest_seat(machines, gangs).device
+    return smallest_seat(seats_of(machines, gangs)).device
 
 
-def smallest_seat(machines: Machines, gangs: Sequence[EngineChoice]) -> Seat:
+def smallest_seat(seats: Sequence[Seat]) -> Seat:
     """Return the rank that has the least memory; of devices whose memory nobody knows, any."""
+    sized = [seat for seat in seats if seat.device.memory_bytes]
+    return min(sized or seats, key=lambda seat: seat.device.memory_bytes)
+
+
+def seats_of(
+    machines: Machines, gangs: Sequence[EngineChoice], limits: MemoryLimits = NO_LIMITS
+) -> list[Seat]:
+    """Return where the ranks of gangs compute, in their order, without those that nobody knows.
+
+    Ranks on one machine share its memory, and those of one member what it may use of that.
+    """
     pairs = [(gang.engine, node) for gang in gangs for node in gang.gang]
     known = [(engine, n, machines.hardware_of(n)) for engine, n in pairs]
     there = [(engine, node, machine) for engine, node, machine in known if machine is not None]
     sharing = Counter(machine.host for _, _, machine in there if machine.host)
-    seats = [
-        Seat(node, machine, _share_of(device_of(engine, machine), sharing[machine.host]))
+    ranks = Counter(node for _, node, _ in there)
+    return [
+        Seat(
+            node,
+            machine,
+            limited(
+                _share_of(device_of(engine, machine), sharing[machine.host]),
+                limits.get(node, 0) // ranks[node],
+            ),
+        )
         for engine, node, machine in there
     ]
-    sized = [seat for seat in seats if seat.device.memory_bytes]
-    return min(sized or seats, key=lambda seat: seat.device.memory_bytes)
+
+
+def limited(device: "DeviceAbilities", most_bytes: int) -> "DeviceAbilities":
+    """Return what a rank has of a device if it may use so much memory; 0: there is no limit."""
+    if not most_bytes:
+        return device
+    memory_bytes = min(device.memory_bytes or most_bytes, most_bytes)
+    return replace(
+        device, memory_bytes=memory_bytes, ram_bytes=min(device.ram_bytes, most_bytes)
+    )
 
 
 def _share_of(device: "DeviceAbilities", ranks: int) -> "DeviceAbilities":

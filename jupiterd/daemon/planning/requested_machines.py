@@ -3,13 +3,14 @@
 Owns which machines that are. Doesn't know what they do (`launch`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.planning.engines import AUTO
 from jupiterd.cluster.planning.layouts import ONE_GANG, Island, LayoutKind
+from jupiterd.cluster.training.memory_limits import MemoryLimits
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cluster.values.node_names import find_node
 from jupiterd.daemon.leader.machines import Machines
@@ -61,6 +62,10 @@ class RequestedMachines:
     """Only machines that have it, as torch is to quantize."""
     chosen: tuple[Island, ...] = ()
     """The islands that were made of that; empty: one gang trains, or it isn't decided yet."""
+    shard: str = ""
+    """`off`, `auto` or the stage in which the model is cut over ranks; empty: as `auto`."""
+    limits: MemoryLimits = field(default_factory=dict[NodeId, int])
+    """What it may use of members' memory."""
 
     @property
     def choosable(self) -> frozenset[LayoutKind]:

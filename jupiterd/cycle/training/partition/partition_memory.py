@@ -132,6 +132,29 @@ def partition_that_fits(
     raise _refusal(shape, max(stages), devices, [fits[-1].need for fits in choices])
 
 
+def missing_bytes(shape: ModelShape, plan: TrainPlan, devices: Sequence[DeviceAbilities]) -> int:
+    """Return about how much memory more would hold a model in its highest stage; 0: none.
+
+    devices: those that there are, of each rank
+    """
+    choices = [_wholes(shape, plan, device) for device in devices]
+    found = [_missing(shape, devices, fits) for fits in zip(*choices, strict=True)]
+    return round(max(0.0, min(found)) / (1 - RESERVED_SHARE))
+
+
+def _missing(
+    shape: ModelShape, devices: Sequence[DeviceAbilities], fits: Sequence[Fit]
+) -> float:
+    """Return how many bytes of what is cut nobody has room for, with one plan."""
+    ranks = len(devices)
+    spare = [
+        spare_share(fit.need, shape, WEIGHTS, ranks, device)
+        for fit, device in zip(fits, devices, strict=True)
+    ]
+    none, all_of_it = (need_of_part(fits[0].need, shape, WEIGHTS, n, ranks).total for n in (0, 1))
+    return (1 - sum(max(0.0, share) for share in spare)) * (all_of_it - none)
+
+
 def _wholes(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> list[Fit]:
     """Return what a device would need for everything, with each micro batch and checkpointing.
 
@@ -157,6 +180,8 @@ def _cut(
         need_of_part(fit.need, shape, stage, partition.share(rank), ranks, devices[rank].engine)
         for rank, fit in enumerate(fits)
     )
+    if not all(need.fits(device) for need, device in zip(needs, devices, strict=True)):
+        return None  # by a rounded part
     return PartitionFit(replace(fits[0], need=max(needs, key=_total)), partition, needs)
 
 

@@ -178,8 +178,7 @@ def test_what_can_t_fit_is_refused_with_the_nearest_size_that_does():
         plan_that_fits(shape, derive(shape, 1), gpu(8), list(PRESETS.values()))
     assert "0.8 GB are kept in reserve" in caught.value.message
     assert caught.value.hint == (
-        "the nearest size that fits is 500m; or train on machines with 12 GB or more each: every "
-        "one holds the model"
+        "the nearest size that fits is 500m; or train on machines with 12 GB or more each"
     )
 
 

@@ -1,0 +1,131 @@
+"""What of the model each rank of a gang holds, as its attempt begins.
+
+Owns asking for it with what is known of the members, and saying what memory a gang lacks. Doesn't
+know the choice (`cycle.training.partition.partition_choice`), or who is in the gang.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.planning.engines import EngineChoice
+from jupiterd.cluster.training.asked_partition import asked_shard, memory_limits
+from jupiterd.cycle.training.partition.partition import Partition
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.planning.machine_devices import seats_of
+from jupiterd.daemon.planning.partition_support import can_all_cut
+from jupiterd.daemon.planning.trained_round import TrainedRound
+from jupiterd.errors import MemoryMissingError, TooLargeForDeviceError
+from jupiterd.ids import NodeId
+
+if TYPE_CHECKING:  # these models take 8 MB, idle or not
+    from jupiterd.cycle.training.engine_options import DeviceAbilities
+    from jupiterd.cycle.training.partition.partition_choice import PartitionChoice
+    from jupiterd.cycle.training.plan import TrainPlan
+
+
+@dataclass(frozen=True)
+class GangPartition:
+    """How the model is cut over the ranks of one attempt."""
+
+    partition: Partition
+    needs_bytes: tuple[int, ...] = ()
+    """Of each rank; empty: another leader has seen to it."""
+    plan: "TrainPlan | None" = None
+    """What each rank computes by, with nothing left to decide; None: another leader has told it."""
+
+    @classmethod
+    def of_choice(cls, chosen: "PartitionChoice") -> "GangPartition | None":
+        """Return what ranks are told of a choice; None: each holds everything."""
+        if chosen.partition is None:
+            return None
+        switch = "on" if chosen.fit.gradient_checkpointing else "off"
+        decided = {"micro_batch": "fixed", "gradient_checkpointing": switch}
+        options = chosen.fit.plan.options.model_copy(update=decided)
+        plan = chosen.fit.plan.model_copy(update={"options": options})
+        return cls(chosen.partition, tuple(need.total for need in chosen.needs), plan)
+
+    @classmethod
+    def of_fact(cls, opened: AttemptOpened) -> "GangPartition | None":
+        """Return that of an attempt that another leader has opened; None: its ranks hold all."""
+        return cls(Partition(opened.stage, opened.parts)) if opened.stage else None
+
+    def to_order(self) -> dict[str, Any]:
+        """Return what a rank is told."""
+        return {"partition": self.partition.to_plain()}
+
+
+def partition_of_gang(
+    machines: Machines,
+    state: CycleState,
+    trained_round: TrainedRound,
+    choice: EngineChoice,
+    most_at_a_time: int = 0,
+) -> GangPartition | None:
+    """Return what each rank of a gang that is to begin holds; None: everything.
+
+    Args:
+        machines: the members.
+        state: of the run or cycle.
+        trained_round: what is trained.
+        choice: engine and ranks, in their order.
+        most_at_a_time: sequences that each rank held where one ran out of memory; 0: none has.
+
+    Raises:
+        MemoryMissingError: these can't hold it together, and it is waited for more.
+    """
+    shard, limits = asked_shard(state), memory_limits(state)
+    seats = seats_of(machines, [choice], limits)
+    is_known = len(seats) == len(choice.gang)
+    if not shard or not is_known or not can_all_cut(machines, choice):
+        return None
+    from jupiterd.cycle.training.partition.partition_choice import chosen_partition
+
+    plan = trained_round.plan
+    if most_at_a_time:
+        size = min(most_at_a_time, plan.micro_batch_sequences)
+        plan = plan.model_copy(update={"micro_batch_sequences": size})
+    devices = [seat.device for seat in seats]
+    try:
+        chosen = chosen_partition(trained_round.shape, plan, devices, shard)
+    except TooLargeForDeviceError as error:
+        message = _waits(machines, state, trained_round, choice, devices)
+        raise MemoryMissingError(message, error.hint) from error
+    if chosen.fit.changes and chosen.partition is None and _is_other(chosen, plan):
+        raise MemoryMissingError(_waits(machines, state, trained_round, choice, devices))
+    return GangPartition.of_choice(chosen)
+
+
+def _is_other(chosen: "PartitionChoice", plan: "TrainPlan") -> bool:
+    """Say whether it would fit with another optimizer, which no run changes on its way."""
+    found, asked = chosen.fit.plan.options, plan.options
+    return (found.optimizer, found.weights) != (asked.optimizer, asked.weights)
+
+
+def _waits(
+    machines: Machines,
+    state: CycleState,
+    trained_round: TrainedRound,
+    choice: EngineChoice,
+    devices: "list[DeviceAbilities]",
+) -> str:
+    """Return what a gang waits for, and who has taken it away."""
+    from jupiterd.cycle.training.partition.partition_memory import missing_bytes
+
+    shape, plan = trained_round.shape, trained_round.plan
+    missing_gb = missing_bytes(shape, plan, devices) / 1e9
+    gone = [
+        f"{machines.name_of(node)} {'takes no part' if node in machines.answering() else 'is gone'}"
+        for node in _members_before(state, trained_round.round)
+        if node not in choice.gang
+    ]
+    why = f": {', '.join(gone)}" if gone else ""
+    return f"{shape.size} waits for {missing_gb:.1f} GB more memory{why}"
+
+
+def _members_before(state: CycleState, round_number: int) -> list[NodeId]:
+    """Return who was in the round's last attempt."""
+    opened = [each for each in state.attempts_opened.values() if each.round == round_number]
+    last = max(opened, key=lambda each: each.attempt, default=None)
+    return [] if last is None else sorted(set(last.gang))

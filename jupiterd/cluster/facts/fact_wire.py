@@ -3,7 +3,7 @@
 Owns it, and what becomes of a fact that another version has written: unknown ones are kept and
 relayed, not folded. A fact's TYPE is its name on the wire, and WIRE_NAMES has those of fields that
 are called otherwise here; neither ever changes. Fields in UNTOLD are left out as long as they say
-nothing: older builds, which know none of them, fold the fact as ever. Doesn't know what a fact says.
+nothing: older builds, which know none, fold the fact as ever. Doesn't know what a fact says.
 """
 
 from collections.abc import Callable, Mapping

@@ -68,6 +68,17 @@ def all_reduce_s(parameters: int, number_bytes: int, ranks: int, wires: Sequence
     return 2 * (ranks - 1) * max(wire.time_s(piece_bytes) for wire in wires)
 
 
+def cut_exchange_s(sent_bytes: float, messages: int, wires: Sequence[Wire]) -> float:
+    """Return how long a step's exchanges take of ranks that each hold a part of the model.
+
+    Args:
+        sent_bytes: by the busiest rank.
+        messages: that follow one another.
+        wires: between the machines; every rank sends to every other one.
+    """
+    return max((messages * wire.rtt_s + sent_bytes / wire.bytes_per_s for wire in wires), default=0)
+
+
 def exchange_s(
     parameters: int, islands: int, wires: Sequence[Wire], number_bytes: int = 1
 ) -> float:

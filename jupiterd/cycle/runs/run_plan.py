@@ -6,7 +6,7 @@ Owns the count of steps and the batch. Doesn't know data sets or ranks beyond th
 import math
 from typing import Any
 
-from jupiterd.cycle.runs.run_settings import RunSettings
+from jupiterd.cycle.runs.run_settings import AUTO, RunSettings
 from jupiterd.cycle.training.memory import Fit
 from jupiterd.cycle.training.plan import ModelShape, Recipe, TrainPlan
 from jupiterd.cycle.training.tuning_batch import tuning_batch
@@ -81,12 +81,17 @@ def derive_run(
     )
 
 
-def fitting_settings(settings: RunSettings, fit: Fit) -> RunSettings:
-    """Return the settings with what had to be changed so that the model fits its devices."""
+def fitting_settings(settings: RunSettings, fit: Fit, *, is_cut: bool = False) -> RunSettings:
+    """Return the settings with what had to be changed so that the model fits its devices.
+
+    is_cut: the ranks hold it together, and later ones may
+    """
     planned, options = _micro_batch(settings), fit.plan.options
     changed: dict[str, Any] = {}
     if fit.plan.micro_batch_sequences < min(planned, settings.batch_sequences):
         changed["micro_batch"] = fit.plan.micro_batch_sequences
+    if is_cut and not settings.shard:
+        changed["shard"] = AUTO
     if fit.gradient_checkpointing:
         changed["gradient_checkpointing"] = "on"
     if fit.changes:

@@ -13,6 +13,7 @@ from jupiterd.cluster.facts.facts import CycleStarted
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cluster.planning.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.training.asked_backend import GANG_BACKEND, nccl_refusal
+from jupiterd.cluster.training.asked_partition import MEMORY, SHARD
 from jupiterd.cluster.training.named_trainers import MAX_RANKS, NODES
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
 from jupiterd.daemon.catalog.model_specs import model_text, text_of_config
@@ -32,6 +33,12 @@ from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.planning.adapter_support import check_all_train_adapters, is_quantized
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.generation_speed import written_before
+from jupiterd.daemon.planning.partition_request import (
+    check_gang,
+    checked_settings,
+    in_one_gang,
+    with_partition,
+)
 from jupiterd.daemon.planning.requested_machines import EVERYBODY, RequestedMachines, named_nodes
 from jupiterd.daemon.planning.training_estimate import estimate
 from jupiterd.daemon.runtime.clock import wall_iso
@@ -90,6 +97,9 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
         has_adapter=_has_adapter(command),
         usual_adapter_of=command.usual_adapter_of or "",
     )
+    settings = checked_settings(fleet.machines, settings)
+    wanted = with_partition(wanted_of_round(started.engine, settings, nodes), settings)
+    text = Text(_tokens(command), has_base=_has_base(command, described.domain))
     model, settings, forecast = _with_forecast(fleet, started, wanted, settings, text)
     if written := written_before(fleet.state, fleet.placement, command.writer or ""):
         forecast["writing"] = written
@@ -347,6 +357,8 @@ def _settings(command: DescribedCycle, domain: "Domain", options: "CycleOptions"
     how: dict[str, Any] = {
         "max_steps": options.max_steps,
         "lora": _adapter(command, domain, options),
+        "shard": options.shard or str(domain.training.shard or ""),
+        "memory": options.memory or "",
     }
     if domain.training.steps is None:
         how["steps_from"] = FROM_DATA
@@ -382,6 +394,8 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
 
     more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch"}
     names = {*OF_ISLANDS, *more, GANG_BACKEND, "lora", "adapter_from"}
+    more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch", "lora"}
+    names = {*OF_ISLANDS, *more, GANG_BACKEND, SHARD, MEMORY}
     told = {name: value for name, value in settings.to_scalars().items() if name in names}
     told[NODES] = ",".join(nodes)
     often_silent = ("start_from", MAX_RANKS, NODES, "max_steps", "least_batch")
@@ -424,6 +438,10 @@ def _with_forecast(
     if (adapter := plan.options.adapter) is not None:
         adapter_parameters(shape, adapter)
     choice = _choice(fleet.placement, wanted, nccl_refusal(settings.to_scalars()))
+    if choice is not None:
+        check_gang(fleet.machines, choice, settings)
+        settings = in_one_gang(fleet, wanted, choice, shape, plan, settings)
+        wanted = with_partition(wanted, settings)
     settings = checked_islands(fleet, wanted, shape, plan, settings)
     if choice is None:
         return text, settings, {}
@@ -443,6 +461,8 @@ def _with_forecast(
         float(expected.values["tokens_per_s"] or 0.0),
         has_trunk=not islands,
     )
+    if expected.is_cut and not settings.shard:
+        settings = settings.model_copy(update={SHARD: AUTO})
     if (fit := expected.fit).changes:
         twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
         text = preset.with_recipe(fit.plan, twice).to_text()

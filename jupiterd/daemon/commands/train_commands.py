@@ -31,6 +31,12 @@ from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.planning.adapter_support import check_all_train_adapters, is_quantized
 from jupiterd.daemon.planning.gang_plan import trainers
+from jupiterd.daemon.planning.partition_request import (
+    check_gang,
+    checked_settings,
+    in_one_gang,
+    with_partition,
+)
 from jupiterd.daemon.planning.requested_machines import (
     EVERYBODY,
     Exchanges,
@@ -116,6 +122,7 @@ def planned_training(
     settings = _settings(command, most)
     if settings.lora:
         check_all_train_adapters(fleet.machines)
+    settings = checked_settings(fleet.machines, settings)
     model, text = _model(command, settings.seq_len)
     preset = parse_model(text)
     quantize = parse_adapter(settings.lora).quantize if settings.lora else "none"
@@ -124,6 +131,7 @@ def planned_training(
     choice = _gang(fleet.placement, engine, nodes, most, nccl_refusal(settings.to_scalars()))
     if is_quantized(settings.lora):  # it can't go on beside another engine's bits
         engine = choice.engine
+    check_gang(fleet.machines, choice, settings)
     run = CycleId(secrets.token_hex(8))
     data = _data_of_run(fleet.state, command, run, preset.vocab_size)
     _check_vocabulary(model, preset.vocab_size, data.vocab_size, settings)
@@ -132,6 +140,9 @@ def planned_training(
     sequences = sequences_in(data.tokens, settings.seq_len) if data.is_ready else 0
     plan = first_plan_of_run(preset, gang.model_copy(update={"max_steps": None}), sequences)
     asked = RequestedMachines(engine, nodes, most, settings.islands, Exchanges.of(settings))
+    asked = with_partition(asked, settings)
+    settings = in_one_gang(fleet, asked, choice, shape, plan, settings)
+    asked = with_partition(asked, settings)
     settings = with_gang(fleet, asked, choice, shape, plan, settings)
     plan = (
         plan_of_run(preset, settings, sequences)
@@ -142,7 +153,7 @@ def planned_training(
     least = 0 if sequences else settings.least_batch
     decided, is_open = replace(asked, chosen=tuple(islands)), 0 < least < plan.batch_sequences
     expected = estimate(fleet, choice, shape, plan, asked=decided, is_open=is_open)
-    settings = fitting_settings(settings, expected.fit)
+    settings = fitting_settings(settings, expected.fit, is_cut=expected.is_cut)
     started = TrainingStarted(
         cycle=run,
         name=data.request.name,

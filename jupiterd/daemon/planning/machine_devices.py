@@ -75,9 +75,7 @@ def limited(device: "DeviceAbilities", most_bytes: int) -> "DeviceAbilities":
     if not most_bytes:
         return device
     memory_bytes = min(device.memory_bytes or most_bytes, most_bytes)
-    return replace(
-        device, memory_bytes=memory_bytes, ram_bytes=min(device.ram_bytes, most_bytes)
-    )
+    return replace(device, memory_bytes=memory_bytes, ram_bytes=min(device.ram_bytes, most_bytes))
 
 
 def _share_of(device: "DeviceAbilities", ranks: int) -> "DeviceAbilities":

@@ -13,7 +13,7 @@ from jupiterd import __version__
 from jupiterd.cluster.planning.rank_placement import CUDA
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.training.peak_flops import peak_flops_per_s
-from jupiterd.daemon.planning.machine_devices import Seat, device_of
+from jupiterd.daemon.planning.machine_devices import Seat, device_of, limited
 
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.training.engine_options import DeviceAbilities, ResolvedOptions
@@ -46,14 +46,42 @@ class ExpectedMicroBatch:
         return [f"Micro batches of {self.sequences}: {why[self.source]}"]
 
 
+def as_planned(plan: "TrainPlan") -> ExpectedMicroBatch:
+    """Return what a rank holds at a time that has nothing to decide."""
+    return ExpectedMicroBatch(plan.micro_batch_sequences, "size", is_tried=False)
+
+
 def plan_on(
-    engine: str, machine: Hardware | None, shape: "ModelShape", plan: "TrainPlan"
+    engine: str,
+    machine: Hardware | None,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    most_bytes: int = 0,
 ) -> "TrainPlan":
-    """Return a plan with the micro batch of a rank there; of a machine nobody knows as it is."""
+    """Return a plan with the micro batch of a rank there; of a machine nobody knows as it is.
+
+    most_bytes: that it may use of its device; 0: all of it
+    """
     if machine is None:
         return plan
+    if most_bytes:
+        return _limited_plan(limited(device_of(engine, machine), most_bytes), shape, plan)
     size = micro_batch_on(device_of(engine, machine), machine, shape, plan)
     return plan.model_copy(update={"micro_batch_sequences": size})
+
+
+def _limited_plan(device: "DeviceAbilities", shape: "ModelShape", plan: "TrainPlan") -> "TrainPlan":
+    """Return the plan that fits a part of a device, of which a rank there knows nothing."""
+    from jupiterd.cycle.training.memory import candidate_fits, cost_of
+
+    fitting = [fit for fit in candidate_fits(shape, plan, device) if fit.need.fits(device)]
+    if not fitting:  # whoever is asked for room says so
+        return plan
+    best = min(fitting, key=lambda fit: cost_of(shape, fit))
+    switch = "on" if best.gradient_checkpointing else "off"
+    decided = {"micro_batch": "fixed", "gradient_checkpointing": switch}
+    options = best.plan.options.model_copy(update=decided)
+    return best.plan.model_copy(update={"options": options})
 
 
 def micro_batch_on(

@@ -4,8 +4,8 @@ Owns putting together what is said of it. Doesn't know the arithmetic (`cycle.tr
 `cycle.runs.run_sheet`), or devices (`machine_devices`). A rank finds out for itself when it starts.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.planning.engines import EngineChoice, ranks_of
@@ -15,15 +15,25 @@ from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.adapter_support import without_bitsandbytes
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.layout_inputs import planned_layouts
-from jupiterd.daemon.planning.machine_devices import Seat, smallest_seat
-from jupiterd.daemon.planning.node_micro_batch import expected_micro_batch
+from jupiterd.daemon.planning.machine_devices import Seat, seats_of, smallest_seat
+from jupiterd.daemon.planning.node_micro_batch import as_planned, expected_micro_batch
+from jupiterd.daemon.planning.partition_sheet import (
+    exchange_cost,
+    held_parts,
+    partition_lines,
+    partition_values,
+    step_s_of,
+)
+from jupiterd.daemon.planning.partition_support import can_all_cut
 from jupiterd.daemon.planning.requested_machines import ANYBODY, RequestedMachines
 from jupiterd.daemon.planning.throughput_history import tokens_per_s_of_a_rank
+from jupiterd.errors import JupiterError
 
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.runs.run_sheet import Gang
     from jupiterd.cycle.training.engine_options import DeviceAbilities, ResolvedOptions
     from jupiterd.cycle.training.memory import Fit
+    from jupiterd.cycle.training.partition.partition_choice import PartitionChoice
     from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 
 
@@ -38,6 +48,8 @@ class TrainingEstimate:
     """The same for programs; None where nobody knows."""
     layouts: dict[str, Any]
     """Who had best train with whom, and what else there is."""
+    is_cut: bool = False
+    """The model is cut over the ranks."""
 
 
 def estimate(
@@ -68,38 +80,60 @@ def estimate(
     from jupiterd.cycle.training.engine_options import resolve
 
     gangs = [EngineChoice(i.engine, i.nodes, "an island") for i in asked.chosen] or [choice]
-    seat = _checked_seat(fleet_view.machines, gangs, shape, plan)
-    device = seat.device
-    is_alone = len(gangs) == len(gangs[0].gang) == 1
-    fit = _fit(shape, plan, device, is_alone=is_alone)
+    _check_engines(gangs, shape, plan)
+    seats = seats_of(fleet_view.machines, gangs, asked.limits)
+    chosen = _chosen(fleet_view.machines, choice, seats, shape, plan, asked)
+    seat = _tightest(seats, chosen)
+    device, fit = seat.device, chosen.fit
     options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
     machines = trainers(fleet_view.placement, asked.nodes)
     layouts = planned_layouts(fleet_view, choice, shape, fit.plan, machines, asked)
     ranks = _ranks(fleet_view.machines, gangs) if asked.chosen else len(choice.gang)
     before = ranks * tokens_per_s_of_a_rank(fleet_view.state, choice.engine, shape)
     speed = layouts.tokens_per_s or (0.0 if asked.chosen else before)
-    whole = _whole(shape, plan, device, ranks, speed)
+    cut = _as_cut(fleet_view, choice, shape, chosen, seats, speed)
+    whole = _whole(shape, plan, device, ranks, cut.tokens_per_s)
     here = fleet_view.micro_batch_file if seat.node == fleet_view.term.self_id else None
-    micro_batch = expected_micro_batch(seat, shape, fit.plan, options, here)
+    decided = chosen.partition is not None or seat.node in asked.limits
+    micro_batch = (
+        as_planned(fit.plan)
+        if decided
+        else expected_micro_batch(seat, shape, fit.plan, options, here)
+    )
     filled = _with(fit, shape, device, options, micro_batch.sequences)
     sheet = run_sheet(shape, filled.plan, options, filled.need, whole, is_open=is_open)
     changes = [f"to fit the smallest device: {', '.join(fit.changes)}"] if fit.changes else []
     engine = " and ".join(sorted({gang.engine for gang in gangs}))
     values = _values(shape, plan, filled, whole) | _computed(engine, options)
     values["micro_batch_from"] = micro_batch.source
-    values |= _adapter(shape, plan)
+    values |= {**_adapter(shape, plan), **cut.values}
     return TrainingEstimate(
         fit,
-        [*sheet, *micro_batch.lines(), *changes],
+        [*sheet, *cut.lines, *micro_batch.lines(), *changes],
         values,
         plan_document(layouts, fleet_view.machines.names()),
+        is_cut=chosen.partition is not None,
     )
 
 
-def _checked_seat(
-    machines: Machines, gangs: Sequence[EngineChoice], shape: "ModelShape", plan: "TrainPlan"
-) -> Seat:
-    """Return the smallest one; raises UsageError where an engine can't do what is asked."""
+def is_to_be_cut(
+    fleet_view: FleetView,
+    choice: EngineChoice,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    asked: RequestedMachines,
+) -> bool:
+    """Say whether one gang of all that are asked would cut the model; not where it can't be."""
+    seats = seats_of(fleet_view.machines, [choice], asked.limits)
+    whole = replace(asked, chosen=())
+    try:
+        return _chosen(fleet_view.machines, choice, seats, shape, plan, whole).partition is not None
+    except JupiterError:  # told later, with all that else is to be said
+        return False
+
+
+def _check_engines(gangs: Sequence[EngineChoice], shape: "ModelShape", plan: "TrainPlan") -> None:
+    """Raise UsageError where an engine can't do what is asked."""
     from jupiterd.cycle.training.adapters.quantized_base import check_quantized
     from jupiterd.cycle.training.architectures import check_engine
     from jupiterd.cycle.training.document_masking import check_documents_apart
@@ -109,20 +143,76 @@ def _checked_seat(
     engines = [gang.engine for gang in gangs]
     check_quantized(engines, plan.options.adapter, without_bitsandbytes(machines, gangs))
     check_documents_apart(shape, plan.options)
-    return smallest_seat(machines, gangs)
 
 
-def _fit(
-    shape: "ModelShape", plan: "TrainPlan", device: "DeviceAbilities", *, is_alone: bool
-) -> "Fit":
-    """Return the plan as it fits a device; a refusal names the sizes that would fit it."""
+def _chosen(
+    machines: Machines,
+    choice: EngineChoice,
+    seats: Sequence[Seat],
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    asked: RequestedMachines,
+) -> "PartitionChoice":
+    """Return the plan as it fits; a refusal names the sizes that would fit."""
     from jupiterd.cycle.training.memory import plan_that_fits, with_snapshots
+    from jupiterd.cycle.training.partition.partition_choice import (
+        AUTO,
+        PartitionChoice,
+        chosen_partition,
+    )
     from jupiterd.daemon.catalog.model_specs import presets
 
+    device = smallest_seat(seats).device
     sizes = [] if not device.memory_bytes else [_sized(each, shape) for each in presets()]
-    fit = plan_that_fits(shape, plan, device, sizes)
-    more = with_snapshots(fit.need, shape, fit.plan, device) if is_alone else fit.need
-    return replace(fit, need=more)
+    is_known = len(seats) == len(choice.gang)
+    if asked.chosen or not is_known or not can_all_cut(machines, choice):
+        found = PartitionChoice(plan_that_fits(shape, plan, device, sizes))
+    else:
+        devices = [seat.device for seat in seats]
+        found = chosen_partition(shape, plan, devices, asked.shard or AUTO, sizes)
+    if len(seats) > 1:
+        return found
+    need = with_snapshots(found.fit.need, shape, found.fit.plan, device)
+    return replace(found, fit=replace(found.fit, need=need))
+
+
+def _tightest(seats: Sequence[Seat], chosen: "PartitionChoice") -> Seat:
+    """Return the rank whose need is shown: that with the largest one, or the least memory."""
+    if chosen.partition is None:
+        return smallest_seat(seats)
+    return seats[chosen.needs.index(chosen.fit.need)]
+
+
+@dataclass(frozen=True)
+class _AsCut:
+    """What is told of a model that is cut over ranks."""
+
+    tokens_per_s: float
+    lines: Sequence[str] = ()
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def _as_cut(
+    fleet_view: FleetView,
+    choice: EngineChoice,
+    shape: "ModelShape",
+    chosen: "PartitionChoice",
+    seats: Sequence[Seat],
+    tokens_per_s: float,
+) -> _AsCut:
+    """Return that, and the speed of such a gang; tokens_per_s: of one that holds everything."""
+    partition, plan = chosen.partition, chosen.fit.plan
+    if partition is None:
+        return _AsCut(tokens_per_s)
+    cost = exchange_cost(fleet_view, choice, shape, plan, partition)
+    step_s = step_s_of(fleet_view, choice, shape, plan, tokens_per_s)
+    slower = cost.slower(step_s) if cost.is_measured and step_s else None
+    held = held_parts(fleet_view.machines, chosen, seats)
+    return _AsCut(
+        tokens_per_s / (1 + (slower or 0.0)),
+        partition_lines(shape, chosen, held, slower),
+        partition_values(chosen, held, slower),
+    )
 
 
 def _with(

@@ -142,9 +142,7 @@ def missing_bytes(shape: ModelShape, plan: TrainPlan, devices: Sequence[DeviceAb
     return round(max(0.0, min(found)) / (1 - RESERVED_SHARE))
 
 
-def _missing(
-    shape: ModelShape, devices: Sequence[DeviceAbilities], fits: Sequence[Fit]
-) -> float:
+def _missing(shape: ModelShape, devices: Sequence[DeviceAbilities], fits: Sequence[Fit]) -> float:
     """Return how many bytes of what is cut nobody has room for, with one plan."""
     ranks = len(devices)
     spare = [

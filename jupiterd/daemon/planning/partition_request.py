@@ -1,0 +1,99 @@
+"""What people say of cutting a model over machines, and of their memory: checked before it starts.
+
+Owns these checks, and what follows for islands. Doesn't know what fits, or flags.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.planning.engines import EngineChoice
+from jupiterd.cluster.training.asked_partition import AUTO, OFF
+from jupiterd.cluster.training.memory_limits import meant, read, written
+from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.planning.partition_support import check_all_know_partitions, check_can_cut
+from jupiterd.daemon.planning.requested_machines import (
+    AUTO_ISLANDS,
+    PREFERRED,
+    RequestedMachines,
+)
+from jupiterd.daemon.planning.requested_machines import OFF as NO_ISLANDS
+from jupiterd.daemon.planning.training_estimate import is_to_be_cut
+from jupiterd.errors import UsageError
+
+if TYPE_CHECKING:  # these models take 8 MB, idle or not
+    from jupiterd.cycle.runs.run_settings import RunSettings
+    from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+
+
+def checked_settings(machines: Machines, settings: "RunSettings") -> "RunSettings":
+    """Return settings whose limits name ids, without islands where these can't be.
+
+    Raises:
+        NotFoundError: a node isn't known.
+        UsageError: something that can't be, or isn't yet.
+    """
+    if settings.shard:
+        check_all_know_partitions(machines, f"--shard {settings.shard}")
+    if settings.memory:
+        check_all_know_partitions(machines, "--memory")
+        limits = written(meant(settings.memory, machines.names()))
+        settings = settings.model_copy(update={"memory": limits})
+    if settings.lora and has_stage(settings):
+        raise UsageError(
+            "--shard cuts a model whose weights are all trained; beside an adapter it isn't yet",
+            "leave out --shard, or --lora",
+        )
+    if settings.lora and settings.shard == AUTO:
+        settings = settings.model_copy(update={"shard": ""})
+    return _one_gang(settings) if has_stage(settings) or settings.memory else settings
+
+
+def has_stage(settings: "RunSettings") -> bool:
+    """Say whether people have said in which stage the model is cut."""
+    return settings.shard not in ("", AUTO, OFF)
+
+
+def check_gang(machines: Machines, choice: EngineChoice, settings: "RunSettings") -> None:
+    """Raise UsageError where a gang can't do what was said of it."""
+    if not has_stage(settings):
+        return
+    option = f"--shard {settings.shard}"
+    if len(choice.gang) == 1:
+        raise UsageError(
+            f"{option}: one rank trains, so there is nobody to share the model with",
+            "start jupiterd on another machine, or leave out --shard",
+        )
+    check_can_cut(machines, choice, option)
+
+
+def with_partition(asked: RequestedMachines, settings: "RunSettings") -> RequestedMachines:
+    """Return who is to train with what was said of the model's parts and of their memory."""
+    islands, limits = settings.islands, read(settings.memory)
+    return replace(asked, islands=islands, shard=settings.shard, limits=limits)
+
+
+def in_one_gang(
+    fleet_view: FleetView,
+    asked: RequestedMachines,
+    choice: EngineChoice,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    settings: "RunSettings",
+) -> "RunSettings":
+    """Return the settings without islands where one gang holds together what no machine can."""
+    if settings.islands not in (AUTO_ISLANDS, PREFERRED):
+        return settings
+    is_cut = is_to_be_cut(fleet_view, choice, shape, plan, asked)
+    return _one_gang(settings) if is_cut else settings
+
+
+def _one_gang(settings: "RunSettings") -> "RunSettings":
+    """Return the settings without islands, which nobody has asked for."""
+    if settings.islands not in (AUTO_ISLANDS, PREFERRED, NO_ISLANDS):
+        option = "--shard" if has_stage(settings) else "--memory"
+        raise UsageError(
+            f"{option} is said of one gang; for islands it can't be said yet",
+            f"leave out {option}, or train with --islands off",
+        )
+    return settings.model_copy(update={"islands": NO_ISLANDS})

@@ -1,0 +1,204 @@
+"""What people are told of a model that is cut over machines: who holds what, and what that costs.
+
+Owns these words, and the same for programs. Doesn't know how it is cut (`partition_choice`).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final
+
+from jupiterd.cluster.links.allreduce_cost import Wire, all_reduce_s, cut_exchange_s
+from jupiterd.cluster.planning.engines import EngineChoice
+from jupiterd.cycle.training.partition.partition import Partition, sent_numbers
+from jupiterd.cycle.training.partition.pass_count import pass_count
+from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.planning.device_speed import guessed_flops_per_s
+from jupiterd.daemon.planning.machine_devices import Seat
+from jupiterd.daemon.planning.rank_order import qualities
+from jupiterd.formats import duration
+from jupiterd.ids import NodeId
+
+if TYPE_CHECKING:  # these models take 8 MB, idle or not
+    from jupiterd.cycle.training.partition.partition_choice import PartitionChoice
+    from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+
+FP32_BYTES: Final = 4
+
+WHAT_IS_CUT: Final = {
+    1: "what the optimizer keeps is cut",
+    2: "gradients and what the optimizer keeps are cut",
+    3: "weights, gradients and what the optimizer keeps are cut",
+}
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What one rank has of a model, and of its device."""
+
+    node: NodeId
+    name: str
+    part: float
+    """From 0 to 1."""
+    used_bytes: int
+    memory_bytes: int
+    """That it may use; 0: nobody knows."""
+
+
+@dataclass(frozen=True)
+class ExchangeCost:
+    """What ranks exchange in a step, in seconds."""
+
+    whole_s: float
+    """Where each holds everything."""
+    cut_s: float
+    """As it is cut."""
+    is_measured: bool
+    """All links between the machines were measured."""
+
+    def slower(self, step_s: float) -> float:
+        """Return by which share a step is longer; step_s: of a gang that holds everything."""
+        return (self.cut_s - self.whole_s) / step_s if step_s else 0.0
+
+
+def exchange_cost(
+    fleet_view: FleetView,
+    choice: EngineChoice,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    partition: Partition,
+) -> ExchangeCost:
+    """Return what exchanging takes by the links that are known; others carry what is usual."""
+    from jupiterd.cycle.training.architectures import parameter_count
+
+    ranks, nodes = len(choice.gang), dict.fromkeys(choice.gang)
+    known = qualities(fleet_view.connectivity, nodes)
+    wires = [Wire.of(known[pair]) for pair in combinations(nodes, 2)]
+    parameters, share = parameter_count(shape), -(-plan.batch_sequences // ranks)
+    passes = pass_count([share] * ranks, [plan.micro_batch_sequences] * ranks)
+    numbers = sent_numbers(parameters, partition, ranks, passes)
+    messages = _exchanges(partition, passes) * (shape.layers + 1)
+    return ExchangeCost(
+        all_reduce_s(parameters, FP32_BYTES, ranks, wires),
+        cut_exchange_s(numbers * FP32_BYTES, messages, wires),
+        all(wire.is_measured for wire in wires),
+    )
+
+
+def _exchanges(partition: Partition, passes: int) -> int:
+    """Return how often each unit is exchanged in a step."""
+    if partition.cuts_weights:
+        return 3 * passes
+    return (passes if partition.cuts_gradients else 1) + 1
+
+
+def step_s_of(
+    fleet_view: FleetView,
+    choice: EngineChoice,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    tokens_per_s: float,
+) -> float:
+    """Return how long a step takes of a gang that holds everything, as measured or by classes."""
+    from jupiterd.cycle.training.memory import flops_per_token
+
+    tokens = plan.batch_sequences * shape.seq_len
+    if tokens_per_s:
+        return tokens / tokens_per_s
+    found = map(fleet_view.machines.hardware_of, dict.fromkeys(choice.gang))
+    flops_per_s = sum(guessed_flops_per_s(choice.engine, each) for each in found if each)
+    return tokens * flops_per_token(shape) / flops_per_s if flops_per_s else 0.0
+
+
+def held_parts(
+    machines: Machines, chosen: "PartitionChoice", seats: Sequence[Seat]
+) -> list[Holding]:
+    """Return what each rank holds; nothing where all hold everything."""
+    if (partition := chosen.partition) is None:
+        return []
+    return [
+        Holding(
+            seat.node,
+            machines.name_of(seat.node),
+            partition.share(rank),
+            need.on_device if seat.device.ram_bytes else need.total,
+            seat.device.memory_bytes,
+        )
+        for rank, (need, seat) in enumerate(zip(chosen.needs, seats, strict=True))
+    ]
+
+
+def partition_lines(
+    shape: "ModelShape",
+    chosen: "PartitionChoice",
+    held: Sequence[Holding],
+    slower: float | None,
+) -> list[str]:
+    """Return what people are told before anything starts; nothing where all hold everything.
+
+    Args:
+        shape: the model.
+        chosen: how it is cut.
+        held: by each rank.
+        slower: by which share a step is longer; None: nobody knows.
+    """
+    if (partition := chosen.partition) is None:
+        return []
+    stage, names = partition.stage, [holding.name for holding in held]
+    many = "machines" if len(set(names)) == len(names) else "ranks"
+    what = f"{shape.size} over {len(names)} {many}, stage {stage}: {WHAT_IS_CUT[stage]}"
+    return [
+        f"{what}; {_slower(slower)}",
+        f"Each holds: {'; '.join(_lines_of(held))}",
+        _losses(shape, chosen.fit.plan),
+    ]
+
+
+def _slower(share: float | None) -> str:
+    if share is None:
+        return "how much slower than whole isn't known before its links are measured"
+    return f"about {share:.0%} slower than whole" if share >= 0.005 else "about as fast as whole"
+
+
+def _lines_of(held: Sequence[Holding]) -> Iterator[str]:
+    often = Counter(holding.name for holding in held)
+    for rank, holding in enumerate(held):
+        of = f" of {holding.memory_bytes / 1e9:.1f}" if holding.memory_bytes else ""
+        which = f" (rank {rank})" if often[holding.name] > 1 else ""
+        size = f"{holding.used_bytes / 1e9:.1f}{of} GB"
+        yield f"{holding.name}{which} {holding.part:.0%} of it, {size}"
+
+
+def _losses(shape: "ModelShape", plan: "TrainPlan") -> str:
+    """Return what a death costs: no other rank has what the lost one held."""
+    from jupiterd.cycle.training.memory import checkpoint_bytes
+    from jupiterd.cycle.training.save_clock import save_interval_s
+
+    every_s = save_interval_s(checkpoint_bytes(shape, plan.options), is_alone=False)
+    return (
+        "A machine that is lost costs what came since the last checkpoint (every "
+        f"{duration(every_s)}, or {plan.checkpoint_every_steps:,} steps)"
+    )
+
+
+def partition_values(
+    chosen: "PartitionChoice", held: Sequence[Holding], slower: float | None
+) -> dict[str, Any]:
+    """Return the same for programs; nothing where all hold everything."""
+    if chosen.partition is None:
+        return {}
+    members = [
+        {
+            "rank": rank,
+            "node": holding.node,
+            "name": holding.name,
+            "part": round(holding.part, 4),
+            "bytes": holding.used_bytes,
+            "memory_bytes": holding.memory_bytes or None,
+        }
+        for rank, holding in enumerate(held)
+    ]
+    share = None if slower is None else round(slower, 4)
+    return {"partition": {"stage": chosen.partition.stage, "slower": share, "members": members}}

@@ -59,13 +59,15 @@ class AttemptEnd:
     ) -> None:
         """End it and record that; an error on the way is logged, so that the reason isn't lost.
 
-        With `saves_last_step`, the last finished step of its survivors is recorded on the branch.
+        With `saves_last_step`, the last finished step of its survivors is recorded on the branch;
+        where each holds a part of the model, the branch ends with its last checkpoint.
         `unrecorded`: checkpoints that are stored and not recorded yet. No answer of `silent` nodes
         is awaited.
         """
         elapsed_s = round(now_s() - gang_plan.began_s, 3)
         try:
-            save = await self._save_request(gang_plan) if saves_last_step else None
+            is_whole = gang_plan.partition is None  # else no survivor has what a lost one held
+            save = await self._save_request(gang_plan) if saves_last_step and is_whole else None
             saved = await self._calls.end_gang(gang_plan.gang, gang_plan.attempt, save, silent)
             saved += [each for each in unrecorded if each[0] not in silent]
             self._transition_timing.mark("ended")

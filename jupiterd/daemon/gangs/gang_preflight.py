@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from jupiterd.cluster.planning.rank_placement import CUDA
+from jupiterd.cluster.training.asked_partition import memory_limits
 from jupiterd.cycle.training.memory import checkpoint_bytes, needs_on
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
 from jupiterd.daemon.leader.machines import Machines
@@ -19,11 +20,16 @@ from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.leader.work_item import wait_out
 from jupiterd.daemon.planning.gang_plan import GangPlan
-from jupiterd.daemon.planning.machine_devices import device_of
+from jupiterd.daemon.planning.machine_devices import device_of, limited
 from jupiterd.daemon.planning.node_micro_batch import plan_on
 from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.errors import DrainedError, JupiterError, PeerUnreachableError
+from jupiterd.errors import (
+    DrainedError,
+    JupiterError,
+    MemoryMissingError,
+    PeerUnreachableError,
+)
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
 
@@ -69,6 +75,8 @@ class GangPreflight:
     ) -> GangPlan:
         """Return the same; where all who could train are drained, wait until one is resumed.
 
+        Where those who are here can't hold the model together, wait for more.
+
         Raises:
             JupiterError: nobody who could train has room, or meanwhile it is over.
         """
@@ -76,7 +84,7 @@ class GangPreflight:
         while True:
             try:
                 return await self.prepared(plan)
-            except DrainedError as error:
+            except (DrainedError, MemoryMissingError) as error:
                 if self._term.is_over or is_over():
                     raise
                 if error.message != logged_reason:
@@ -91,20 +99,33 @@ class GangPreflight:
         """
         while True:
             gang_plan = self._planned(plan)
-            notes = await self._ask(gang_plan.choice.engine, gang_plan.gang)
+            notes = await self._ask(gang_plan)
             if not self.left_out.intersection(gang_plan.gang):
                 reason = "; ".join([gang_plan.choice.reason, *notes, *self._told_of_left_out()])
                 choice = replace(gang_plan.choice, reason=reason)
-                micro_batches = self._memory.of(gang_plan.gang)
-                return replace(gang_plan, choice=choice, micro_batches=micro_batches)
+                return replace(gang_plan, choice=choice, micro_batches=self._sizes(gang_plan))
 
-    async def ready(self, engine: str, newcomers: AbstractSet[NodeId]) -> frozenset[NodeId]:
+    async def ready(self, gang_plan: GangPlan, newcomers: AbstractSet[NodeId]) -> frozenset[NodeId]:
         """Return who of them may join a gang: it isn't formed anew for one that would refuse.
 
-        Each is asked for all of its devices: nobody knows yet how many ranks it will have.
+        Each is asked for all of its devices: nobody knows yet how many ranks it will have. Where
+        the model is cut, it is asked for the part that it would hold.
+
+        gang_plan: with all of them
         """
-        await asyncio.gather(*(self._ask_one(engine, n, 0, (n,)) for n in sorted(newcomers)))
+        if gang_plan.partition is not None:
+            await self._ask(gang_plan, newcomers)
+        else:
+            asked = (self._ask_one(gang_plan, n, 0, (n,)) for n in sorted(newcomers))
+            await asyncio.gather(*asked)
         return frozenset(newcomers - self.left_out)
+
+    def _sizes(self, gang_plan: GangPlan) -> tuple[int, ...]:
+        """Return the sequences that each rank holds at a time."""
+        partition, gang = gang_plan.partition, gang_plan.gang
+        if partition is None or partition.plan is None:
+            return self._memory.of(gang)
+        return (partition.plan.micro_batch_sequences,) * len(gang)
 
     def _planned(self, plan: PlanLaunch) -> GangPlan:
         try:
@@ -116,12 +137,18 @@ class GangPreflight:
             # As long as one of them may have room some day, the gang waits for that.
             raise min(refused, key=lambda each: each.is_permanent) from error
 
-    async def _ask(self, engine: str, gang: Sequence[NodeId]) -> list[str]:
-        """Ask each node once; return what is to be said of those that have less room than usual."""
-        nodes = list(dict.fromkeys(gang))
-        counts = {node: gang.count(node) for node in nodes}
+    async def _ask(self, gang_plan: GangPlan, only: AbstractSet[NodeId] = frozenset()) -> list[str]:
+        """Ask each node once; return what is to be said of those that have less room than usual.
+
+        only: whom to ask; empty: everybody
+        """
+        gang, nodes = gang_plan.gang, list(gang_plan.nodes)
         sharing = self._sharing(nodes)
-        asked = (self._ask_one(engine, node, counts[node], sharing[node]) for node in nodes)
+        asked = (
+            self._ask_one(gang_plan, node, gang.count(node), sharing[node])
+            for node in nodes
+            if not only or node in only
+        )
         return [note for note in await asyncio.gather(*asked) if note]
 
     def _sharing(self, nodes: Sequence[NodeId]) -> dict[NodeId, Sequence[NodeId]]:
@@ -134,16 +161,16 @@ class GangPreflight:
         }
 
     async def _ask_one(
-        self, engine: str, node: NodeId, ranks: int, sharing: Sequence[NodeId]
+        self, gang_plan: GangPlan, node: NodeId, ranks: int, sharing: Sequence[NodeId]
     ) -> str:
         """Ask for room for its ranks; sharing: the nodes that take as much of the same memory.
 
         Where there isn't room for all of these, the first is asked again without the last.
         """
         request = peer_pb2.PrepareRanksRequest(
-            engine=engine,
+            engine=gang_plan.choice.engine,
             ranks=ranks,
-            needs=self._needs(engine, node, len(sharing)),
+            needs=self._needs(gang_plan, node, sharing),
             checkpoint_bytes=checkpoint_bytes(
                 self._trained_round.shape, self._trained_round.plan.options
             ),
@@ -159,20 +186,49 @@ class GangPreflight:
             log.warning("rank_refused", extra={"node": node[:8], "reason": error.message})
             return ""
         self._refusals.pop(node, None)
-        self._memory.limit(node, micro_batch)
+        if gang_plan.partition is None:
+            self._memory.limit(node, micro_batch)
         return f"{self._machines.names().get(node, node[:8])}: {note}" if note else ""
 
-    def _needs(self, engine: str, node: NodeId, sharing: int) -> list[peer_pb2.RankNeed]:
+    def _needs(
+        self, gang_plan: GangPlan, node: NodeId, sharing: Sequence[NodeId]
+    ) -> list[peer_pb2.RankNeed]:
+        """Return what each of a node's ranks needs, with its part of what others take there."""
         machine, shape = self._machines.hardware_of(node), self._trained_round.shape
         if machine is None:
             return []
-        plan = plan_on(engine, machine, shape, self._trained_round.plan)
+        engine = gang_plan.choice.engine
+        device = device_of(engine, machine)
+        if gang_plan.partition is not None:
+            return _needs_of_parts(gang_plan, node, [node] if device.kind == CUDA else sharing)
+        limits = memory_limits(self._term.cycle(self._trained_round.cycle))
+        most_bytes = limits.get(node, 0) // max(1, gang_plan.gang.count(node))
+        plan = plan_on(engine, machine, shape, self._trained_round.plan, most_bytes)
         self._memory.expect(node, plan.micro_batch_sequences)
         (micro_batch,) = self._memory.of((node,))
-        device = device_of(engine, machine)
-        times = 1 if device.kind == CUDA else sharing
-        needs = needs_on(device, shape, plan, micro_batch)
+        times = 1 if device.kind == CUDA else len(sharing)
+        needs = needs_on(limited(device, most_bytes), shape, plan, micro_batch)
         return [peer_pb2.RankNeed(micro_batch=n, size_bytes=times * needed) for n, needed in needs]
 
     def _told_of_left_out(self) -> list[str]:
         return [f"left out: {self._refusals[node].error.message}" for node in sorted(self.left_out)]
+
+
+def _needs_of_parts(
+    gang_plan: GangPlan, node: NodeId, sharing: Sequence[NodeId]
+) -> list[peer_pb2.RankNeed]:
+    """Return what each rank of a node needs where each holds a part of the model.
+
+    The largest of its ranks counts for all of them: each may compute on any of its devices. With
+    others on its machine, a rank needs its part of what all of them take there.
+    """
+    cut, gang = gang_plan.partition, gang_plan.gang
+    if cut is None or cut.plan is None:
+        return []
+    of_node = [need for need, owner in zip(cut.needs_bytes, gang, strict=True) if owner == node]
+    needed = max(of_node)
+    if len(sharing) > 1:
+        taken = sum(n for n, owner in zip(cut.needs_bytes, gang, strict=True) if owner in sharing)
+        needed = -(-taken // len(of_node))
+    micro_batch = cut.plan.micro_batch_sequences
+    return [peer_pb2.RankNeed(micro_batch=micro_batch, size_bytes=needed)]

@@ -46,6 +46,8 @@ from jupiterd.daemon.gangs.watchdog_timer import AttemptWatch
 from jupiterd.daemon.leader.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.planning.gang_plan import GangPlan, choose, left_out, plan_launch
+from jupiterd.daemon.planning.gang_partition import partition_of_gang
+from jupiterd.daemon.planning.gang_plan import GangPlan, choose, plan_launch
 from jupiterd.daemon.planning.rank_order import by_links
 from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.clock import now_s
@@ -215,7 +217,8 @@ class GangSupervisor:
         self._lineage.start = gang_plan.from_checkpoint
         inputs = await self._orders.inputs(step, gang_plan)  # without them nothing is recorded
         await whole_start(self._services.reach.artifact_cache, inputs)
-        if not self._island_reseed:  # its ranks all wait for what the others have learned
+        # An island's ranks wait for what others have learned; and no rank trains without its part.
+        if not self._island_reseed and gang_plan.partition is None:
             gang_plan = await self._late_joiners.named(gang_plan)
         gang_plan = with_prediction(
             self._term, self._services.fleet_view, self._trained_round, gang_plan
@@ -233,8 +236,12 @@ class GangSupervisor:
             name = self._services.machines.name_of(node)
             log.warning("machine_left_out", extra={"node": name, "reason": reason})
         choice = by_links(self._services.connectivity, chosen)
-        return plan_launch(
-            state, self._trained_round.round, self._term.next_attempt(self._cycle), choice
+        attempt = self._term.next_attempt(self._cycle)
+        most = self._micro_batch_sizes.most(choice.gang)
+        trained, machines = self._trained_round, self._services.machines
+        return replace(
+            plan_launch(state, trained.round, attempt, choice),
+            partition=partition_of_gang(machines, state, trained, choice, most),
         )
 
     def _chosen(self, without: AbstractSet[NodeId]) -> EngineChoice:

@@ -11,6 +11,8 @@ from jupiterd.cluster.ledger.island_runs import number_of
 from jupiterd.cluster.planning.engines import MLX
 from jupiterd.cluster.planning.rank_placement import CPU, CUDA, device_of, place_of
 from jupiterd.cluster.training import tunnel_plan
+from jupiterd.cluster.training.asked_partition import memory_limits
+from jupiterd.cluster.training.memory_limits import MemoryLimits
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, TunnelPlan, is_encrypted
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.phases.steps import TrainRound
@@ -88,12 +90,25 @@ class RankOrders:
             **meeting.params(gang_plan.gang[rank]),
             **self._tunnels(gang_plan, meeting),
             **self._of_island(),
+            **({} if gang_plan.partition is None else gang_plan.partition.to_order()),
         }
 
     def _plan(self, gang_plan: GangPlan, rank: int) -> TrainPlan:
-        """Return the plan with the micro batch that fills a rank's device, as far as is known."""
-        machine, trained = self.machines.hardware_of(gang_plan.gang[rank]), self.trained_round
-        return plan_on(gang_plan.choice.engine, machine, trained.shape, trained.plan)
+        """Return the plan with the micro batch that fills a rank's device, as far as is known.
+
+        Where ranks hold a part of the model each, all compute as it was planned.
+        """
+        if gang_plan.partition is not None and gang_plan.partition.plan is not None:
+            return gang_plan.partition.plan
+        node, trained = gang_plan.gang[rank], self.trained_round
+        machine, limits = self.machines.hardware_of(node), self._limits
+        most_bytes = limits.get(node, 0) // gang_plan.gang.count(node)
+        engine = gang_plan.choice.engine
+        return plan_on(engine, machine, trained.shape, trained.plan, most_bytes)
+
+    @property
+    def _limits(self) -> MemoryLimits:
+        return memory_limits(self.term.cycle(self.trained_round.cycle))
 
     def _tunnels(self, gang_plan: GangPlan, meeting: Rendezvous) -> dict[str, object]:
         """Return which tunnels the ranks talk through, where people asked for that."""

@@ -7,14 +7,16 @@ Owns comparing the gang with what would be chosen now. Doesn't know when a gang 
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.daemon.gangs.gang_preflight import GangPreflight
 from jupiterd.daemon.gangs.straggler_watch import StragglerWatch
 from jupiterd.daemon.leader.term_services import TrainingServices
+from jupiterd.daemon.planning.gang_partition import partition_of_gang
 from jupiterd.daemon.planning.gang_plan import GangPlan, choose
 from jupiterd.daemon.planning.trained_round import TrainedRound
-from jupiterd.errors import JupiterError
+from jupiterd.errors import JupiterError, MemoryMissingError
 from jupiterd.ids import ArtifactId, NodeId
 
 
@@ -38,7 +40,9 @@ class ScaleCandidates:
     def eligible(self) -> frozenset[NodeId]:
         """Return who could train just now, members included."""
         best = self._best()
-        if self._stragglers.consider(best.engine, frozenset(best.gang)):
+        if self._gang_plan.partition is None and self._stragglers.consider(
+            best.engine, frozenset(best.gang)
+        ):
             best = self._best()
         return frozenset(best.gang)
 
@@ -50,7 +54,17 @@ class ScaleCandidates:
         self, newcomers: AbstractSet[NodeId], inputs: Iterable[ArtifactId]
     ) -> frozenset[NodeId]:
         """Let newcomers get ready, and return those that are."""
-        ready = await self._preparation.ready(self._best().engine, newcomers)
+        wanted = replace(self._gang_plan, choice=self._best())
+        try:
+            cut = partition_of_gang(
+                self._placement.machines,
+                self._term.cycle(self._trained_round.cycle),
+                self._trained_round,
+                wanted.choice,
+            )
+        except MemoryMissingError:  # with them each would have to hold more than it can
+            return frozenset()
+        ready = await self._preparation.ready(replace(wanted, partition=cut), newcomers)
         await self._reach.artifact_cache.spread(inputs, ready)
         return ready
 

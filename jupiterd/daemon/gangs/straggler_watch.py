@@ -3,6 +3,7 @@
 Owns one round's knowledge of speeds under one leader, and showing why a machine doesn't train.
 Doesn't know the rule (`cluster.training.stragglers`), or how a gang is stopped and formed
 anew (`gang_rescaling`). An island's machines were chosen with the islands: none is let go of there.
+Nor is one where people have said that the model may be cut: all memory counts then.
 """
 
 import logging
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from statistics import median
 
+from jupiterd.cluster.training.asked_partition import asked_shard
 from jupiterd.cluster.training.named_trainers import named_trainers
 from jupiterd.cluster.training.speed_estimate import SpeedEstimate
 from jupiterd.cluster.training.stragglers import (
@@ -73,7 +75,7 @@ class StragglerWatch:
 
     def consider(self, engine: str, nodes: AbstractSet[NodeId]) -> bool:
         """Look at machines that could train; return whether one is let go of, which is news."""
-        if self._trained_round.parent:
+        if self._keeps_all:
             return False
         self._look_again()
         before, kept = self.let_go, self._worth_it(engine, nodes)
@@ -84,7 +86,7 @@ class StragglerWatch:
     def begin(self, gang_plan: GangPlan) -> None:
         """Take in that an attempt begins; whoever is a member isn't let go of."""
         self._gang_plan, self._rates = gang_plan, {}
-        if self._trained_round.parent:
+        if self._keeps_all:
             return
         members = frozenset(gang_plan.gang)
         self._worth_it(gang_plan.choice.engine, members)
@@ -126,6 +128,12 @@ class StragglerWatch:
         left_steps = max(1, (event.total or self._trained_round.plan.steps) - event.done)
         if self._rule.measured(rates, left_steps):
             self._change(self._rule, frozenset(gang_plan.gang))
+
+    @property
+    def _keeps_all(self) -> bool:
+        """Say whether nobody is let go of, however slow."""
+        cycle = self._services.term.cycle(self._trained_round.cycle)
+        return bool(self._trained_round.parent or asked_shard(cycle))
 
     @property
     def _batch(self) -> int:

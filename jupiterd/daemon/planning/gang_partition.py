@@ -78,7 +78,7 @@ def partition_of_gang(
     shard, limits = asked_shard(state), memory_limits(state)
     seats = seats_of(machines, [choice], limits)
     is_known = len(seats) == len(choice.gang)
-    if not shard or not is_known or not can_all_cut(machines, choice):
+    if trained_round.parent or not (shard and is_known and can_all_cut(machines, choice)):
         return None
     from jupiterd.cycle.training.partition.partition_choice import chosen_partition
 

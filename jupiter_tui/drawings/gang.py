@@ -40,7 +40,9 @@ def gang(scene: Scene, width: int, _height: int) -> Lines:
         )
         for place in nodes
     ]
-    return table(_columns(bar_width, any(island for _, island in nodes)), rows, width)
+    has_parts = any(seat.get("part") is not None for seat in seats)
+    has_islands = any(island for _, island in nodes)
+    return table(_columns(bar_width, has_islands, has_parts), rows, width)
 
 
 def bar_of(share: float, width: int) -> str:
@@ -49,13 +51,15 @@ def bar_of(share: float, width: int) -> str:
     return "█" * filled + "░" * (width - filled)
 
 
-def _columns(bar_width: int, has_islands: bool) -> tuple[Column, ...]:  # noqa: FBT001
+def _columns(bar_width: int, has_islands: bool, has_parts: bool) -> tuple[Column, ...]:  # noqa: FBT001
     island = (Column("island", "ISLAND", 6, 3, is_right=True),) if has_islands else ()
+    part = (Column("part", "HOLDS", 5, 3, is_right=True),) if has_parts else ()
     return (
         Column("node", "NODE", 10, 0, grows=True),
         *island,
         Column("rate", "TOKENS/S", 9, 1, is_right=True),
         Column("share", "SHARE", bar_width + 6, 2),
+        *part,
         Column("device", "DEVICE", 8, 4),
         Column("engine", "ENGINE", 6, 5),
         Column("ranks", "RANKS", 5, 6),
@@ -73,11 +77,18 @@ def _row(seats: Sequence[Seat], name: str, total: float, bar_width: int) -> Row:
         "island": _cell(seats[0].get("island")),
         "rate": NOTHING if rate is None else Cell(f"{rate:,.0f}"),
         "share": NOTHING if rate is None or total <= 0 else _bar(rate / total, bar_width),
+        "part": _part(seats),
         "device": _cell(_counted([plain(seat.get("device")) for seat in seats])),
         "engine": _cell(seats[0].get("engine")),
         "ranks": _cell(_counted([plain(seat.get("rank")) for seat in seats])),
         "pid": _cell(seats[0].get("pid") if len(seats) == 1 else None),
     }
+
+
+def _part(seats: Sequence[Seat]) -> Cell:
+    """Return how much of the model a machine holds, where it is cut over ranks."""
+    parts = [part for seat in seats if (part := seat.get("part")) is not None]
+    return Cell(f"{100 * sum(parts):.0f} %") if parts else NOTHING
 
 
 def _bar(share: float, width: int) -> Cell:

@@ -166,6 +166,6 @@ def _round(cycle: Mapping[str, Any]) -> Line:
     resumed = cycle.get("resumed_from_step")
     since = f", from step {resumed:,}" if resumed else ""
     encrypted = ", encrypted" if cycle.get("gang_encrypted") else ""
-    return line(
-        f"{words}, attempt {cycle.get('attempt_in_round') or cycle['epoch']}{since}{encrypted}"
-    )
+    stage = f", cut in stage {cycle['stage']}" if cycle.get("stage") else ""
+    attempt = cycle.get("attempt_in_round") or cycle["epoch"]
+    return line(f"{words}, attempt {attempt}{since}{encrypted}{stage}")

@@ -22,6 +22,8 @@ _OUTER = ("STEP", "OF STEPS", "CONTRIBUTED", "LEFT OUT", "SENT", "AFTER", "SLOWE
 AFTER: time since it."""
 
 SEATS = ("RANK", "NODE", "DEVICE", "TOKENS/S", "SHARE")
+PART = "HOLDS"
+"""Of the model, where it is cut over the ranks."""
 
 MOST_POINTS = 12
 """About how many rows of a curve are shown; JSON has all points."""
@@ -70,8 +72,18 @@ def training_lines(run: Row) -> list[str]:
         for key, label, form, factor in _READINGS
     ]
     readings[1:1] = _held_out(run)
-    seat_rows = table(SEATS, list(map(_seat, seats)))
-    return [f"  {', '.join(readings)}", *_encrypted(run), *_lost(run), *seat_rows]
+    is_cut = any(seat.get("part") is not None for seat in seats)
+    headers = (*SEATS, PART) if is_cut else SEATS
+    seat_rows = table(headers, [_seat(seat, is_cut=is_cut) for seat in seats])
+    return [f"  {', '.join(readings)}", *_encrypted(run), *_lost(run), *_cut(run), *seat_rows]
+
+
+def _cut(run: Row) -> list[str]:
+    """Say what a model that is cut over ranks means for whoever loses one."""
+    if not run.get("stage"):
+        return []
+    costs = "a machine that is lost costs what came since the last checkpoint"
+    return [f"  cut over its ranks, stage {run['stage']}: {costs}"]
 
 
 def _lost(run: Row) -> list[str]:
@@ -107,14 +119,15 @@ def _held_out(run: Row) -> list[str]:
     return [*parts, f"{now:.4f} bits per byte ({before:.4f} before training)"]
 
 
-def _seat(seat: Row) -> list[object]:
-    rate, share = seat.get("tokens_per_s"), seat.get("share")
+def _seat(seat: Row, *, is_cut: bool) -> list[object]:
+    rate, share, part = seat.get("tokens_per_s"), seat.get("share"), seat.get("part")
     return [
         seat.get("rank"),
         name_of(seat),
         seat.get("device"),
         "N/A" if rate is None else f"{rate:,.0f}",
         "N/A" if share is None else f"{100 * share:.0f} %",
+        *([f"{100 * part:.0f} %" if part is not None else "all"] if is_cut else []),
     ]
 
 

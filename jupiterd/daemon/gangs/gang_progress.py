@@ -75,8 +75,10 @@ class GangProgress:
         self._board.explain(self._cycle, detail)
 
     def _ranks(self, gang_plan: GangPlan) -> list[dict[str, object]]:
+        cut = None if gang_plan.partition is None else gang_plan.partition.partition
         return [
             {
+                **({} if cut is None else {"part": round(cut.share(rank), 4)}),
                 "node": node,
                 "rank": rank,
                 "engine": gang_plan.choice.label,

@@ -27,6 +27,9 @@ if TYPE_CHECKING:  # these models take 8 MB, idle or not
 
 FP32_BYTES: Final = 4
 
+SLOWEST_DISK_BYTES_PER_S: Final = 200e6
+"""Of disks that models are trained on."""
+
 WHAT_IS_CUT: Final = {
     1: "what the optimizer keeps is cut",
     2: "gradients and what the optimizer keeps are cut",
@@ -55,6 +58,8 @@ class ExchangeCost:
     """Where each holds everything."""
     cut_s: float
     """As it is cut."""
+    saved_every_s: float
+    """Between two checkpoints, for which all ranks wait."""
     is_measured: bool
     """All links between the machines were measured."""
 
@@ -72,6 +77,8 @@ def exchange_cost(
 ) -> ExchangeCost:
     """Return what exchanging takes by the links that are known; others carry what is usual."""
     from jupiterd.cycle.training.architectures import parameter_count
+    from jupiterd.cycle.training.memory import checkpoint_bytes
+    from jupiterd.cycle.training.save_clock import joint_interval_s
 
     ranks, nodes = len(choice.gang), dict.fromkeys(choice.gang)
     known = qualities(fleet_view.connectivity, nodes)
@@ -83,8 +90,15 @@ def exchange_cost(
     return ExchangeCost(
         all_reduce_s(parameters, FP32_BYTES, ranks, wires),
         cut_exchange_s(numbers * FP32_BYTES, messages, wires),
+        joint_interval_s(_written_s(checkpoint_bytes(shape, plan.options), wires)),
         all(wire.is_measured for wire in wires),
     )
+
+
+def _written_s(size_bytes: int, wires: Sequence[Wire]) -> float:
+    """Return how long a checkpoint takes, which one rank takes in and writes."""
+    rates = [wire.bytes_per_s for wire in wires]
+    return size_bytes / min([SLOWEST_DISK_BYTES_PER_S, *rates])
 
 
 def _exchanges(partition: Partition, passes: int) -> int:
@@ -135,6 +149,7 @@ def partition_lines(
     chosen: "PartitionChoice",
     held: Sequence[Holding],
     slower: float | None,
+    saved_every_s: float,
 ) -> list[str]:
     """Return what people are told before anything starts; nothing where all hold everything.
 
@@ -143,6 +158,7 @@ def partition_lines(
         chosen: how it is cut.
         held: by each rank.
         slower: by which share a step is longer; None: nobody knows.
+        saved_every_s: between two checkpoints.
     """
     if (partition := chosen.partition) is None:
         return []
@@ -152,7 +168,7 @@ def partition_lines(
     return [
         f"{what}; {_slower(slower)}",
         f"Each holds: {'; '.join(_lines_of(held))}",
-        _losses(shape, chosen.fit.plan),
+        _losses(saved_every_s),
     ]
 
 
@@ -171,16 +187,10 @@ def _lines_of(held: Sequence[Holding]) -> Iterator[str]:
         yield f"{holding.name}{which} {holding.part:.0%} of it, {size}"
 
 
-def _losses(shape: "ModelShape", plan: "TrainPlan") -> str:
+def _losses(saved_every_s: float) -> str:
     """Return what a death costs: no other rank has what the lost one held."""
-    from jupiterd.cycle.training.memory import checkpoint_bytes
-    from jupiterd.cycle.training.save_clock import save_interval_s
-
-    every_s = save_interval_s(checkpoint_bytes(shape, plan.options), is_alone=False)
-    return (
-        "A machine that is lost costs what came since the last checkpoint (every "
-        f"{duration(every_s)}, or {plan.checkpoint_every_steps:,} steps)"
-    )
+    every = f"about every {duration(saved_every_s)}"
+    return f"A machine that is lost costs what came since the last checkpoint ({every})"
 
 
 def partition_values(

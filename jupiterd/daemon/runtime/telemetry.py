@@ -165,5 +165,5 @@ _OPTIONAL: Mapping[str, Callable[[object], bool]] = {
 }
 """Fields that only some running phases have."""
 
-_COUNTED = ("rank", "island", "step", "step_lag", "tokens_per_s", "accepted_per_min")
+_COUNTED = ("rank", "island", "step", "step_lag", "tokens_per_s", "accepted_per_min", "part")
 """Of a gang's rows, what is added up or compared."""

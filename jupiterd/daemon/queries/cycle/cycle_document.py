@@ -110,6 +110,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         **_newest_attempt(gangs),
         "gang": _named(seats, names),
         "gang_encrypted": _is_encrypted(cycle, seats),
+        "stage": _stage(gangs) if seats else None,
         "generators": _named(_generators(cycle, live, current), names),
         **generation_document(cycle),
         "islands": island_rows(cycle, shown, live),
@@ -179,6 +180,12 @@ def _with_finite_values(live: Live) -> Live:
 def _is_encrypted(cycle: CycleState, seats: Sequence[Mapping[str, Any]]) -> bool | None:
     begun = cycle.training or cycle.started
     return is_encrypted({} if begun is None else begun.settings, {seat["node"] for seat in seats})
+
+
+def _stage(gangs: Sequence[CycleState]) -> int | None:
+    """Return the stage in which a model that trains is cut over ranks; None: each holds all."""
+    opened = (attempt.stage for gang in gangs for attempt in gang.open_attempts)
+    return max(opened, default=0) or None
 
 
 def _named(rows: Sequence[Mapping[str, Any]], names: Mapping[NodeId, str]) -> list[dict[str, Any]]:

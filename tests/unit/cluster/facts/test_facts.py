@@ -1,6 +1,6 @@
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
@@ -115,6 +115,14 @@ def test_a_fact_from_before_a_field_was_added_has_its_default():
     type_name, version, body = to_wire(fact)
     del body["engine_reason"]
     assert from_wire(type_name, version, body) == fact
+
+
+def test_a_field_that_says_nothing_is_left_out_so_that_older_builds_fold_the_fact():
+    whole = AttemptOpened(CycleId("c"), 1, 2, (NodeId("a"),), "torch", "", 0)
+    cut = replace(whole, stage=2, parts=(600, 400))
+    assert {"stage", "parts"}.isdisjoint(to_wire(whole)[2])
+    assert {"stage", "parts"} <= to_wire(cut)[2].keys()
+    assert [_over_the_wire(fact) for fact in (whole, cut)] == [whole, cut]
 
 
 def test_a_type_nobody_knows_makes_an_unknown_fact():

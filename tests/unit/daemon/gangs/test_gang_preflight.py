@@ -66,7 +66,9 @@ class Asking(FakeCalls):
 def preparing(asking: Asking) -> GangPreflight:
     trained = TrainedRound(CYCLE, 1, PRESETS["1m"], plan(PRESETS["1m"]))
     sizes = MicroBatchSizes(USUAL)
-    return GangPreflight(FakeTerm(), ProgressBoard(), asking.machines, asking, trained, sizes)
+    term = FakeTerm()
+    term.know(CYCLE)
+    return GangPreflight(term, ProgressBoard(), asking.machines, asking, trained, sizes)
 
 
 def launch_of(*gang: NodeId) -> GangPlan:
@@ -195,13 +197,13 @@ async def test_where_all_are_too_small_for_ever_nobody_waits():
 
 async def test_a_gang_is_not_disturbed_for_a_newcomer_that_would_refuse():
     preparation = preparing(Asking({A: (USUAL, ""), B: DeviceBusyError("held by another gang")}))
-    assert await preparation.ready(TORCH, frozenset({A, B})) == {A}
+    assert await preparation.ready(launch_of(A, B), frozenset({A, B})) == {A}
     assert preparation.left_out == {B}
 
 
 async def test_a_newcomer_is_asked_for_all_of_its_devices():
     term = Asking({B: (USUAL, "")})
-    await preparing(term).ready(TORCH, frozenset({B}))
+    await preparing(term).ready(launch_of(A, B), frozenset({B}))
     ((_, request),) = term.requests
     assert request.ranks == 0, "else one whose second GPU is held would stop the gang in vain"
 
@@ -218,4 +220,4 @@ async def test_a_node_that_does_not_answer_keeps_nobody_else_from_training(
 @pytest.mark.parametrize("error", [PeerUnreachableError, TimedOutError])
 async def test_a_newcomer_that_does_not_answer_costs_the_gang_nothing(error: type[JupiterError]):
     preparation = preparing(Asking({A: (USUAL, ""), B: error("beta says nothing")}))
-    assert await preparation.ready(TORCH, frozenset({A, B})) == {A}
+    assert await preparation.ready(launch_of(A, B), frozenset({A, B})) == {A}

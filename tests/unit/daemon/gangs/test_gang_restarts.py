@@ -15,7 +15,7 @@ from jupiterd.daemon.gangs import attempt_retries, scale_candidates
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
 from jupiterd.daemon.gangs.scale_candidates import ScaleCandidates
 from jupiterd.daemon.gangs.straggler_watch import StragglerWatch
-from jupiterd.daemon.planning.gang_plan import nccl_failure
+from jupiterd.daemon.planning.gang_plan import GangPlan, nccl_failure
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import (
     BadRouteError,
@@ -119,8 +119,8 @@ async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_
     all_three = EngineChoice(TORCH, (A, B, C), "not all are Macs")
     asked: list[tuple[str, frozenset[NodeId]]] = []
 
-    async def ready(engine: str, newcomers: frozenset[NodeId]) -> frozenset[NodeId]:
-        asked.append((engine, newcomers))
+    async def ready(wanted: GangPlan, newcomers: frozenset[NodeId]) -> frozenset[NodeId]:
+        asked.append((wanted.choice.engine, newcomers))
         return newcomers
 
     monkeypatch.setattr(scale_candidates, "choose", lambda *_, **__: all_three)

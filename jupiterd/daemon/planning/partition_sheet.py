@@ -175,7 +175,11 @@ def partition_lines(
 def _slower(share: float | None) -> str:
     if share is None:
         return "how much slower than whole isn't known before its links are measured"
-    return f"about {share:.0%} slower than whole" if share >= 0.005 else "about as fast as whole"
+    return (
+        f"about {100 * share:.0f} % slower than whole"
+        if share >= 0.005
+        else "about as fast as whole"
+    )
 
 
 def _lines_of(held: Sequence[Holding]) -> Iterator[str]:
@@ -184,7 +188,7 @@ def _lines_of(held: Sequence[Holding]) -> Iterator[str]:
         of = f" of {holding.memory_bytes / 1e9:.1f}" if holding.memory_bytes else ""
         which = f" (rank {rank})" if often[holding.name] > 1 else ""
         size = f"{holding.used_bytes / 1e9:.1f}{of} GB"
-        yield f"{holding.name}{which} {holding.part:.0%} of it, {size}"
+        yield f"{holding.name}{which} {100 * holding.part:.0f} % of it, {size}"
 
 
 def _losses(saved_every_s: float) -> str:

@@ -27,7 +27,7 @@ from jupiterd.daemon.planning.partition_sheet import (
 from jupiterd.daemon.planning.partition_support import can_all_cut
 from jupiterd.daemon.planning.requested_machines import ANYBODY, RequestedMachines
 from jupiterd.daemon.planning.throughput_history import tokens_per_s_of_a_rank
-from jupiterd.errors import JupiterError
+from jupiterd.errors import JupiterError, TooLargeForDeviceError
 
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.runs.run_sheet import Gang
@@ -123,11 +123,13 @@ def is_to_be_cut(
     plan: "TrainPlan",
     asked: RequestedMachines,
 ) -> bool:
-    """Say whether one gang of all that are asked would cut the model; not where it can't be."""
+    """Say whether one gang of all that are asked cuts the model, or says what is lacking."""
     seats = seats_of(fleet_view.machines, [choice], asked.limits)
     whole = replace(asked, chosen=())
     try:
         return _chosen(fleet_view.machines, choice, seats, shape, plan, whole).partition is not None
+    except TooLargeForDeviceError:
+        return can_all_cut(fleet_view.machines, choice)
     except JupiterError:  # told later, with all that else is to be said
         return False
 

@@ -40,7 +40,7 @@ FURTHER_KEYS = {
     "self_hosting", "self_hosting_round", "writers", "promotions", "promoted",
     "lr", "grad_norm", "mfu",
     "held_out_loss", "best_step", "bits_per_byte_before", "bits_per_byte", "best_bits_per_byte",
-    "ended_worse", "gang_encrypted",
+    "ended_worse", "gang_encrypted", "stage",
 }  # fmt: skip
 
 FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "look again")

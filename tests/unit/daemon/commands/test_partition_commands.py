@@ -1,0 +1,195 @@
+"""What is said of a model's parts and of members' memory: refused, recorded and foretold."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.facts.facts import CycleStarted, CycleStateSet, TrainingStarted
+from jupiterd.cluster.ledger.cycle_state import STOPPED
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.daemon.commands import start_cycle as asking
+from jupiterd.daemon.commands import train_commands as ordering
+from jupiterd.daemon.commands.start_cycle import planned_cycle
+from jupiterd.daemon.commands.train_commands import planned_training
+from jupiterd.daemon.planning import requested_machines
+from jupiterd.daemon.planning import training_estimate as estimating
+from jupiterd.errors import NotFoundError, TooLargeForDeviceError, UsageError
+from jupiterd.ids import NodeId
+from jupiterd.protocol.commands.cycle_commands import StartCycle
+from jupiterd.protocol.commands.train_commands import StartTraining
+from tests.support.daemon.term_parts import FakeMachines
+from tests.unit.daemon.commands.test_start_cycle import DOMAIN
+from tests.unit.daemon.commands.test_train_commands import FOLDER
+from tests.unit.daemon.planning.test_layout_inputs import BOX, EARLIER, NAMES, leading_of
+from tests.unit.daemon.planning.test_rank_order import A, B, C
+
+GB = 10**9
+ABLE = replace(
+    BOX, ram_bytes=24 * GB, cut_engines=("torch", "mlx"), devices=("cpu",), trains_adapters=True
+)
+
+
+def members(monkeypatch: pytest.MonkeyPatch, machines: dict[NodeId, Hardware]) -> Any:
+    """A cluster of which these train."""
+    done = CycleStateSet(EARLIER, STOPPED, "stopped by a person", 1)
+    leading = leading_of(done, **{NAMES[node]: machine for node, machine in machines.items()})
+    leading.placement.machines = leading.machines
+    for module in (requested_machines, asking, estimating, ordering):
+        monkeypatch.setattr(module, "trainers", lambda *_: machines)
+    monkeypatch.setattr(FakeMachines, "is_alike", lambda *_: True)
+    leading.machines.alive = leading.machines.answering = lambda: frozenset(machines)
+    return leading.fleet_view
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch,
+    machines: dict[NodeId, Hardware] | None = None,
+    size: str = "1b",
+    **said: object,
+) -> tuple[TrainingStarted, dict[str, Any]]:
+    fleet = members(monkeypatch, dict.fromkeys((A, B, C), ABLE) if machines is None else machines)
+    command = StartTraining.read({**FOLDER, "model": size, "settings": said})
+    facts, document = planned_training(fleet, command)
+    started = facts[-1]
+    assert isinstance(started, TrainingStarted)
+    return started, document
+
+
+def cycle(
+    monkeypatch: pytest.MonkeyPatch, *, size: str = "1b", text: str = "", **said: object
+) -> tuple[CycleStarted, dict[str, Any]]:
+    fleet = members(monkeypatch, dict.fromkeys((A, B, C), ABLE))
+    domain = f"{DOMAIN['domain_yaml'].rstrip()}\n{text}\n" if text else DOMAIN["domain_yaml"]
+    settings = said.pop("settings", {})
+    asked = {"domain_yaml": domain, "size": size, "training": said, "settings": settings}
+    return planned_cycle(fleet, StartCycle.read({**DOMAIN, **asked}))
+
+
+def test_a_model_that_no_machine_holds_is_cut_and_told_with_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, document = run(monkeypatch)
+    assert started.settings["shard"] == "auto", "whoever leads may cut it"
+    cut = document["expected"]["partition"]
+    assert [member["name"] for member in cut["members"]] == ["a", "b", "c"]
+    assert sum(member["part"] for member in cut["members"]) == pytest.approx(1, abs=0.01)
+    assert all(member["bytes"] <= 0.9 * member["memory_bytes"] for member in cut["members"])
+    told = "\n".join(document["sheet"])
+    assert f"1b over 3 machines, stage {cut['stage']}: " in told
+    assert "; about as fast as whole" in told, "a CPU computes for minutes"
+    assert "a 33 % of it, " in told
+    assert "of 24.0 GB" in told
+    assert "A machine that is lost costs what came since the last checkpoint" in told
+    assert document["islands"] == 0
+    assert started.settings["optimizer"] == "adamw"
+
+
+def test_a_model_that_every_machine_holds_is_whole_and_records_nothing_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, document = run(monkeypatch, size="1m")
+    assert {"shard", "memory"}.isdisjoint(started.settings), "older builds refuse them"
+    assert "partition" not in document["expected"]
+
+
+def test_a_stage_that_people_name_is_recorded_and_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, document = run(monkeypatch, size="1m", shard="2")
+    assert started.settings["shard"] == "2"
+    assert document["expected"]["partition"]["stage"] == 2
+
+
+def test_off_saves_on_memory_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, document = run(monkeypatch, shard="off")
+    assert (started.settings["shard"], started.settings["optimizer"]) == ("off", "muon")
+    assert "partition" not in document["expected"]
+
+
+def test_a_limit_is_recorded_by_the_member_s_id_and_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, document = run(monkeypatch, size="25m", memory="a=1.2 b=1.2 c=1.2")
+    assert started.settings["memory"] == f"{A}=1.2 {B}=1.2 {C}=1.2"
+    held = document["expected"]["partition"]["members"]
+    assert [member["memory_bytes"] for member in held] == [1_200_000_000] * 3
+
+
+def test_a_limit_that_is_large_enough_leaves_the_model_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, document = run(monkeypatch, size="1m", memory="a=2")
+    assert "partition" not in document["expected"]
+    assert document["expected"]["device_memory_bytes"] == 2 * GB
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"memory": "attic=4"}, "no node is called attic"),
+        ({"memory": "a=lots"}, "--memory a=lots: that is no NODE=GB"),
+        ({"shard": "4"}, "shard: "),
+        ({"shard": "1", "optimizer": "muon"}, "trained with Muon"),
+        ({"shard": "1", "weights": "bf16"}, "with weights in bf16"),
+        ({"shard": "1", "islands": "on"}, "for islands it can't be said yet"),
+        ({"memory": "a=4", "islands": "torch:a torch:b"}, "for islands it can't be said yet"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(
+    said: dict[str, object], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises((UsageError, NotFoundError)) as refused:
+        run(monkeypatch, size="1m", **said)
+    assert why in refused.value.message
+    assert "\n" not in refused.value.message + refused.value.hint
+
+
+def test_beside_an_adapter_nothing_is_cut_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="beside an adapter it isn't yet"):
+        run(monkeypatch, size="1m", shard="1", lora="rank=4")
+
+
+def test_one_machine_has_nobody_to_share_a_model_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="--shard 1: one rank trains") as refused:
+        run(monkeypatch, {A: ABLE}, size="1m", shard="1")
+    assert "another machine" in refused.value.hint
+
+
+def test_a_member_of_an_older_build_refuses_what_is_said_and_is_never_cut_unasked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mixed = {A: ABLE, B: replace(ABLE, cut_engines=()), C: ABLE}
+    for said in ({"shard": "auto"}, {"shard": "off"}, {"memory": "a=4"}):
+        with pytest.raises(UsageError, match="b runs a build of jupiterd that can't train a part"):
+            run(monkeypatch, mixed, size="1m", **said)
+    started, document = run(monkeypatch, mixed)
+    assert started.settings["optimizer"] == "muon", "as before models were cut"
+    assert "partition" not in document["expected"]
+
+
+def test_what_fits_nowhere_is_refused_with_what_cutting_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small = dict.fromkeys((A, B, C), replace(ABLE, ram_bytes=2 * GB))
+    with pytest.raises(TooLargeForDeviceError, match="1b needs") as refused:
+        run(monkeypatch, small)
+    assert "add a machine: cut over these, 1b" in refused.value.hint
+
+
+def test_a_cycle_is_cut_as_a_run_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, forecast = cycle(monkeypatch)
+    assert started.settings["shard"] == "auto"
+    assert forecast["expected"]["partition"]["stage"] >= 1
+    assert any(line.startswith("1b over 3 machines, stage") for line in forecast["sheet"])
+    assert started.settings["islands"] == "off"
+
+
+def test_a_domain_says_it_in_the_same_words_and_the_command_counts_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, _ = cycle(monkeypatch, size="1m", text="training: {shard: 2}")
+    assert started.settings["shard"] == "2"
+    started, forecast = cycle(monkeypatch, size="1m", text="training: {shard: 2}", shard="off")
+    assert started.settings["shard"] == "off"
+    assert "partition" not in forecast["expected"]
+    started, _ = cycle(monkeypatch, size="1m", memory="b=4")
+    assert started.settings["memory"] == f"{B}=4"
+    started, _ = cycle(monkeypatch, size="1m")
+    assert {"shard", "memory"}.isdisjoint(started.settings)

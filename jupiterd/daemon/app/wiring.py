@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.cluster_merge import absorbed_by
+from jupiterd.cluster.planning.engines import TORCH
 from jupiterd.daemon.app.answers_wiring import Serving
 from jupiterd.daemon.app.command_wiring import commands_of, file_policy_of, merge_of
 from jupiterd.daemon.app.observers import observers_of
@@ -59,6 +60,10 @@ from jupiterd.store.ledger_file import LedgerFile
 log = logging.getLogger(__name__)
 
 
+CUT_ENGINES = (TORCH,)
+"""On which engines workers of this build train a part of a model."""
+
+
 class Parts:
     """One daemon's parts, each made with those before it."""
 
@@ -78,6 +83,7 @@ class Parts:
             can_answer=can_answer(),
             can_evaluate=can_evaluate(),
             trains_adapters=True,
+            cut_engines=CUT_ENGINES,
         )
         self.file = LedgerFile(state_dir.ledger)
         self.replica = Replica(self.identity, self.file)

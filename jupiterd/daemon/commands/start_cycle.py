@@ -89,7 +89,8 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
     if settings.lora:
         check_all_train_adapters(fleet.machines)
         started = _with_engine(fleet.placement, started, settings, nodes)
-    wanted = wanted_of_round(started.engine, settings, nodes)
+    settings = checked_settings(fleet.machines, settings)
+    wanted = with_partition(wanted_of_round(started.engine, settings, nodes), settings)
     has_base = _has_base(command, described.domain)
     text = Text(
         _tokens(command),
@@ -97,9 +98,6 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
         has_adapter=_has_adapter(command),
         usual_adapter_of=command.usual_adapter_of or "",
     )
-    settings = checked_settings(fleet.machines, settings)
-    wanted = with_partition(wanted_of_round(started.engine, settings, nodes), settings)
-    text = Text(_tokens(command), has_base=_has_base(command, described.domain))
     model, settings, forecast = _with_forecast(fleet, started, wanted, settings, text)
     if written := written_before(fleet.state, fleet.placement, command.writer or ""):
         forecast["writing"] = written
@@ -393,9 +391,7 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
     from jupiterd.cycle.runs.run_settings import OF_ISLANDS
 
     more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch"}
-    names = {*OF_ISLANDS, *more, GANG_BACKEND, "lora", "adapter_from"}
-    more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch", "lora"}
-    names = {*OF_ISLANDS, *more, GANG_BACKEND, SHARD, MEMORY}
+    names = {*OF_ISLANDS, *more, GANG_BACKEND, "lora", "adapter_from", SHARD, MEMORY}
     told = {name: value for name, value in settings.to_scalars().items() if name in names}
     told[NODES] = ",".join(nodes)
     often_silent = ("start_from", MAX_RANKS, NODES, "max_steps", "least_batch")

@@ -119,10 +119,7 @@ def planned_training(
     nodes, most = named_nodes(
         fleet.state, fleet.machines, EVERYBODY if command.nodes is None else command.nodes
     )
-    settings = _settings(command, most)
-    if settings.lora:
-        check_all_train_adapters(fleet.machines)
-    settings = checked_settings(fleet.machines, settings)
+    settings = _checked_settings(fleet, command, most)
     model, text = _model(command, settings.seq_len)
     preset = parse_model(text)
     quantize = parse_adapter(settings.lora).quantize if settings.lora else "none"
@@ -131,7 +128,6 @@ def planned_training(
     choice = _gang(fleet.placement, engine, nodes, most, nccl_refusal(settings.to_scalars()))
     if is_quantized(settings.lora):  # it can't go on beside another engine's bits
         engine = choice.engine
-    check_gang(fleet.machines, choice, settings)
     run = CycleId(secrets.token_hex(8))
     data = _data_of_run(fleet.state, command, run, preset.vocab_size)
     _check_vocabulary(model, preset.vocab_size, data.vocab_size, settings)
@@ -140,10 +136,7 @@ def planned_training(
     sequences = sequences_in(data.tokens, settings.seq_len) if data.is_ready else 0
     plan = first_plan_of_run(preset, gang.model_copy(update={"max_steps": None}), sequences)
     asked = RequestedMachines(engine, nodes, most, settings.islands, Exchanges.of(settings))
-    asked = with_partition(asked, settings)
-    settings = in_one_gang(fleet, asked, choice, shape, plan, settings)
-    asked = with_partition(asked, settings)
-    settings = with_gang(fleet, asked, choice, shape, plan, settings)
+    asked, settings = _decided_gang(fleet, asked, choice, shape, plan, settings)
     plan = (
         plan_of_run(preset, settings, sequences)
         if sequences
@@ -338,6 +331,34 @@ def _gang(
         raise PeerUnreachableError("no node that could train is here")
     choice = choose_engine(engine, machines, nccl_failure=without_nccl)
     return replace(choice, gang=choice.gang[: most or None])
+
+
+def _decided_gang(
+    fleet: FleetView,
+    asked: RequestedMachines,
+    choice: EngineChoice,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    settings: "RunSettings",
+) -> tuple[RequestedMachines, "RunSettings"]:
+    """Return who is to train, and the settings with how: islands, or a gang that may cut the model.
+
+    Raises:
+        UsageError: something was asked for that these machines can't do.
+    """
+    check_gang(fleet.machines, choice, settings)
+    asked = with_partition(asked, settings)
+    settings = in_one_gang(fleet, asked, choice, shape, plan, settings)
+    asked = with_partition(asked, settings)
+    return asked, with_gang(fleet, asked, choice, shape, plan, settings)
+
+
+def _checked_settings(fleet: FleetView, command: StartTraining, most_ranks: int) -> "RunSettings":
+    """Return what was asked for; raises UsageError where the members can't do it."""
+    settings = _settings(command, most_ranks)
+    if settings.lora:
+        check_all_train_adapters(fleet.machines)
+    return checked_settings(fleet.machines, settings)
 
 
 def _settings(command: StartTraining, most_ranks: int) -> "RunSettings":

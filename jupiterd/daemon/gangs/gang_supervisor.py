@@ -45,9 +45,8 @@ from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.gangs.watchdog_timer import AttemptWatch
 from jupiterd.daemon.leader.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.leader.term_services import TrainingServices
-from jupiterd.daemon.planning.gang_plan import GangPlan, choose, left_out, plan_launch
 from jupiterd.daemon.planning.gang_partition import partition_of_gang
-from jupiterd.daemon.planning.gang_plan import GangPlan, choose, plan_launch
+from jupiterd.daemon.planning.gang_plan import GangPlan, choose, left_out, plan_launch
 from jupiterd.daemon.planning.rank_order import by_links
 from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.daemon.runtime.clock import now_s

@@ -11,7 +11,7 @@ from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.cluster.training.asked_partition import asked_shard, memory_limits
-from jupiterd.cycle.training.partition.partition import Partition
+from jupiterd.cycle.training.partition.partition import PARAM, Partition
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.machine_devices import seats_of
 from jupiterd.daemon.planning.partition_support import can_all_cut
@@ -53,7 +53,7 @@ class GangPartition:
 
     def to_order(self) -> dict[str, Any]:
         """Return what a rank is told."""
-        return {"partition": self.partition.to_plain()}
+        return {PARAM: self.partition.to_plain()}
 
 
 def partition_of_gang(

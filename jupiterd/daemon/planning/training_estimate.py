@@ -80,7 +80,7 @@ def estimate(
     from jupiterd.cycle.training.engine_options import resolve
 
     gangs = [EngineChoice(i.engine, i.nodes, "an island") for i in asked.chosen] or [choice]
-    _check_engines(gangs, shape, plan)
+    _check_engines(fleet_view.machines, gangs, shape, plan)
     seats = seats_of(fleet_view.machines, gangs, asked.limits)
     chosen = _chosen(fleet_view.machines, choice, seats, shape, plan, asked)
     seat = _tightest(seats, chosen)
@@ -134,7 +134,9 @@ def is_to_be_cut(
         return False
 
 
-def _check_engines(gangs: Sequence[EngineChoice], shape: "ModelShape", plan: "TrainPlan") -> None:
+def _check_engines(
+    machines: Machines, gangs: Sequence[EngineChoice], shape: "ModelShape", plan: "TrainPlan"
+) -> None:
     """Raise UsageError where an engine can't do what is asked."""
     from jupiterd.cycle.training.adapters.quantized_base import check_quantized
     from jupiterd.cycle.training.architectures import check_engine

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from jupiterd.cycle.training.engine_options import DeviceAbilities, EngineOptions
+from jupiterd.cycle.training.engine_options import DeviceAbilities, EngineOptions, resolve
 from jupiterd.cycle.training.memory import Fit, MemoryNeed, changes_of, plan_that_fits
 from jupiterd.cycle.training.partition.partition import STAGES, Partition
 from jupiterd.cycle.training.partition.partition_memory import partition_that_fits
@@ -81,7 +81,7 @@ def chosen_partition(
 def is_cuttable(options: EngineOptions) -> bool:
     """Say whether what the optimizer keeps can be cut anywhere: AdamW's can, of weights in fp32."""
     is_adamw = options.optimizer == "adamw" and options.weights == "fp32"
-    return is_adamw and options.adapter is None
+    return is_adamw and options.precision != "fp16" and options.adapter is None
 
 
 def check_can_be_cut(options: EngineOptions) -> None:
@@ -92,6 +92,10 @@ def check_can_be_cut(options: EngineOptions) -> None:
         raise UsageError(
             "--shard cuts a model whose weights are all trained; beside an adapter it isn't yet",
             "leave out --shard, or --lora",
+        )
+    if options.precision == "fp16":
+        raise UsageError(
+            "--shard cuts no model that is trained in fp16", "--precision bf16, or auto"
         )
     what = "with Muon" if options.optimizer == "muon" else "with weights in bf16"
     raise UsageError(
@@ -124,6 +128,10 @@ def _keeps_all(asked: EngineOptions, found: EngineOptions) -> bool:
 def _cut(
     shape: ModelShape, plan: TrainPlan, devices: Sequence[DeviceAbilities], stages: Sequence[int]
 ) -> PartitionChoice:
+    if any(resolve(plan.options, device, fits=True).scaler for device in devices):
+        # Gradients that are cut can't be scaled as fp16 needs it.
+        options = plan.options.model_copy(update={"precision": "fp32"})
+        plan = plan.model_copy(update={"options": options})
     found = partition_that_fits(shape, plan, devices, stages)
     fit = replace(found.fit, changes=changes_of(plan, found.fit))
     return PartitionChoice(fit, found.partition, found.needs)

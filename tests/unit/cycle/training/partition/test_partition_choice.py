@@ -121,6 +121,7 @@ def test_a_refusal_says_what_cutting_would_take() -> None:
     [
         ({"optimizer": "muon"}, "trained with Muon"),
         ({"weights": "bf16"}, "with weights in bf16"),
+        ({"precision": "fp16"}, "trained in fp16"),
         ({"adapter": parse_adapter("rank=4")}, "beside an adapter it isn't yet"),
     ],
 )

@@ -60,10 +60,6 @@ from jupiterd.store.ledger_file import LedgerFile
 log = logging.getLogger(__name__)
 
 
-CUT_ENGINES = (TORCH,)
-"""On which engines workers of this build train a part of a model."""
-
-
 class Parts:
     """One daemon's parts, each made with those before it."""
 
@@ -83,7 +79,7 @@ class Parts:
             can_answer=can_answer(),
             can_evaluate=can_evaluate(),
             trains_adapters=True,
-            cut_engines=CUT_ENGINES,
+            cut_engines=(TORCH,),
         )
         self.file = LedgerFile(state_dir.ledger)
         self.replica = Replica(self.identity, self.file)

@@ -22,7 +22,7 @@ from jupiterd.daemon.catalog.cycle_lookup import Begun, cycles_called, meant_cyc
 from jupiterd.daemon.catalog.pause_facts import BY_A_PERSON, paused_now
 from jupiterd.daemon.commands.domain_questions import check_questions
 from jupiterd.daemon.commands.review_answers import answers
-from jupiterd.daemon.commands.start_cycle import MAX_ROUNDS, check_models, planned_cycle
+from jupiterd.daemon.commands.start_cycle import MAX_ROUNDS, planned_cycle
 from jupiterd.daemon.commands.train_commands import check_that_no_training_runs
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.fleet_view import FleetView
@@ -254,3 +254,14 @@ def _check_that_it_can_go_on(cycle: CycleState, begun: CycleStarted) -> None:
 def _what_hinders(cycle: CycleState) -> str:
     """Say why a cycle that isn't running has nothing left to do; empty where it has."""
     return "all of its rounds are done" if cycle.rounds_committed >= cycle.rounds_wanted else ""
+
+
+async def check_models(reach: ArtifactReach, started: CycleStarted) -> None:
+    """Raise NotFoundError where nobody in reach has the model that is to generate, or to judge."""
+    for said in (started.generator, started.judge):
+        artifact = str(said.get("artifact", ""))
+        if artifact and not await reach.is_in_reach(artifact):
+            raise NotFoundError(
+                f"no node in reach holds the model {short(artifact)}",
+                "name its folder: it is taken into the cluster from there",
+            )

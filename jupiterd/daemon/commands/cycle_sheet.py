@@ -3,8 +3,9 @@
 Owns putting those lines together. Doesn't know how any of it was foretold (`start_cycle`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.daemon.commands.model_size_choice import power_of
@@ -14,6 +15,7 @@ from jupiterd.daemon.planning.training_estimate import TrainingEstimate
 if TYPE_CHECKING:
     from jupiterd.cycle.rounds.round_cost import CycleCost
     from jupiterd.cycle.runs.run_settings import RunSettings
+    from jupiterd.cycle.runs.size_choice import SizeChoice
     from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 
 
@@ -76,3 +78,13 @@ def _advice(expected: "TrainingEstimate", cost: "CycleCost") -> list[str]:
     from jupiterd.cycle.runs.init_advice import advice
 
     return advice(int(expected.values["parameters"]), cost.tokens_per_s)
+
+
+def size_reason(suiting: "SizeChoice", size: str, sheet: Sequence[str]) -> dict[str, Any]:
+    """Return what a forecast says of the size that suits the text, where somebody has looked."""
+    if not suiting.reason:
+        return {}
+    found: dict[str, Any] = {"size": {"size": suiting.size, "reason": suiting.reason}}
+    if size == suiting.size:
+        found["sheet"] = [f"Size {size}: {suiting.reason}", *sheet]
+    return found

@@ -17,7 +17,13 @@ from jupiterd.cluster.training.asked_partition import MEMORY, SHARD
 from jupiterd.cluster.training.named_trainers import MAX_RANKS, NODES
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
 from jupiterd.daemon.catalog.model_specs import model_text, text_of_config
-from jupiterd.daemon.commands.cycle_sheet import Text, guessed_tokens_per_s, least_batch, sheet
+from jupiterd.daemon.commands.cycle_sheet import (
+    Text,
+    guessed_tokens_per_s,
+    least_batch,
+    sheet,
+    size_reason,
+)
 from jupiterd.daemon.commands.domain_questions import recorded_questions
 from jupiterd.daemon.cycles.generator_capacity import check_writers
 from jupiterd.daemon.executor.named_paths import paths_of
@@ -27,7 +33,6 @@ from jupiterd.daemon.islands.island_plan import (
     ranks_in,
     wanted_of_round,
 )
-from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.planning.adapter_support import check_all_train_adapters, is_quantized
@@ -42,8 +47,8 @@ from jupiterd.daemon.planning.partition_request import (
 from jupiterd.daemon.planning.requested_machines import EVERYBODY, RequestedMachines, named_nodes
 from jupiterd.daemon.planning.training_estimate import estimate
 from jupiterd.daemon.runtime.clock import wall_iso
-from jupiterd.errors import MissingExtraError, NotFoundError, UsageError
-from jupiterd.ids import CycleId, NodeId, short
+from jupiterd.errors import MissingExtraError, UsageError
+from jupiterd.ids import CycleId, NodeId
 from jupiterd.protocol.commands.command import PlainMap
 from jupiterd.protocol.commands.cycle_commands import DescribedCycle
 from jupiterd.protocol.frames import Scalar
@@ -101,7 +106,7 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
     model, settings, forecast = _with_forecast(fleet, started, wanted, settings, text)
     if written := written_before(fleet.state, fleet.placement, command.writer or ""):
         forecast["writing"] = written
-    forecast |= _size_reason(suiting, size, forecast.get("sheet", ()))
+    forecast |= size_reason(suiting, size, forecast.get("sheet", ()))
     recorded = _recorded(settings, nodes) | _loss_on(command, options.loss_on)
     recorded |= _recorded_sources(command, described, settings)
     return replace(started, model_yaml=model, settings=recorded), forecast
@@ -170,16 +175,6 @@ def _has_adapter(command: DescribedCycle) -> bool:
     return any(_init(command).get(name) for name in ("adapter", "adapter_folder"))
 
 
-def _size_reason(suiting: "SizeChoice", size: str, sheet: Sequence[str]) -> dict[str, Any]:
-    """Return what a forecast says of the size that suits the text, where somebody has looked."""
-    if not suiting.reason:
-        return {}
-    found: dict[str, Any] = {"size": {"size": suiting.size, "reason": suiting.reason}}
-    if size == suiting.size:
-        found["sheet"] = [f"Size {size}: {suiting.reason}", *sheet]
-    return found
-
-
 def _recorded_sources(
     command: DescribedCycle, described: _Described, settings: "RunSettings"
 ) -> dict[str, Scalar]:
@@ -193,17 +188,6 @@ def _recorded_sources(
     if command.asked_at and paths_of(described.domain.data_sources):
         found[ASKED_AT] = command.asked_at
     return found | recorded_questions(described.domain, command)
-
-
-async def check_models(reach: ArtifactReach, started: CycleStarted) -> None:
-    """Raise NotFoundError where nobody in reach has the model that is to generate, or to judge."""
-    for said in (started.generator, started.judge):
-        artifact = str(said.get("artifact", ""))
-        if artifact and not await reach.is_in_reach(artifact):
-            raise NotFoundError(
-                f"no node in reach holds the model {short(artifact)}",
-                "name its folder: it is taken into the cluster from there",
-            )
 
 
 def _generator(domain: "Domain", command: DescribedCycle) -> dict[str, Scalar]:

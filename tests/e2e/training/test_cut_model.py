@@ -1,4 +1,4 @@
-"""A model that no machine may hold whole, on real daemons: trained, exported, and through a death."""
+"""A model that no machine may hold whole, on real daemons: trained, read, and through a death."""
 
 import json
 import os

@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -44,6 +44,7 @@ from jupiterd.daemon.gangs.straggler_watch import StragglerWatch
 from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.gangs.watchdog_timer import AttemptWatch
 from jupiterd.daemon.leader.checkpoint_alarm import CheckpointAlarm
+from jupiterd.daemon.leader.checkpoint_parts import CheckpointParts
 from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.planning.gang_partition import partition_of_gang
 from jupiterd.daemon.planning.gang_plan import GangPlan, choose, left_out, plan_launch
@@ -85,6 +86,8 @@ class GangSupervisor:
         self._alarm = CheckpointAlarm(board, machines, trained_round.cycle)
         self._progress = GangProgress(board, trained_round.cycle, self._orders)
         self._commits = CheckpointCommits()
+        self._parts: CheckpointParts | None = None
+        """Those of checkpoints, where each rank holds a part of the model."""
         self._micro_batch_sizes = MicroBatchSizes(trained_round.plan.micro_batch_sequences)
         self._preflight = GangPreflight(
             term, board, machines, calls, trained_round, self._micro_batch_sizes
@@ -277,7 +280,9 @@ class GangSupervisor:
         if self._island_reseed:
             self._services.pseudo_gradients.set_training(self._cycle, is_training=False)
         commits, self._commits = self._commits, CheckpointCommits()
-        unrecorded, silent = commits.unrecorded, frozenset(self._watch.silent)
+        unrecorded, silent = [*commits.unrecorded], frozenset(self._watch.silent)
+        if self._parts is not None:
+            unrecorded += await self._parts.rest()
         await self._ending.end(
             gang_plan,
             reason,
@@ -315,12 +320,22 @@ class GangSupervisor:
                         await listeners.wait_for(rank)
                     group.create_task(self._follow(rank, node, work, events))
 
-    def _committing(self, gang_plan: GangPlan) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def _committing(self, gang_plan: GangPlan) -> AsyncGenerator[None]:
         """Record checkpoints while ranks are followed, and all of them before the attempt ends."""
         self._commits = CheckpointCommits()
-        return self._commits.committing(
+        recording = self._commits.committing(
             lambda node, stored: self._try_to_commit(node, stored, gang_plan)
         )
+        self._parts = None
+        if gang_plan.partition is None:
+            async with recording:
+                yield
+            return
+        reach, ranks = self._services.reach, len(gang_plan.gang)
+        self._parts = CheckpointParts(reach, self._term.self_id, ranks)
+        async with recording, self._parts.assembling(self._commits.add):
+            yield
 
     def _rescaling(
         self, gang_plan: GangPlan, inputs: Iterable[ArtifactId]
@@ -387,6 +402,7 @@ class GangSupervisor:
             progress=self._progress,
             stragglers=self._stragglers,
             commits=self._commits,
+            parts=self._parts,
             alarm=self._alarm,
             transition_timing=self._transition_timing,
             listeners=listeners,

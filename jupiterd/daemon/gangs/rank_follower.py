@@ -19,6 +19,7 @@ from jupiterd.daemon.gangs.rendezvous import RingListeners
 from jupiterd.daemon.gangs.straggler_watch import StragglerWatch
 from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.leader.checkpoint_alarm import CheckpointAlarm
+from jupiterd.daemon.leader.checkpoint_parts import CheckpointParts
 from jupiterd.daemon.leader.pseudo_gradients import PseudoGradients, ReportedPseudoGradient
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
@@ -55,6 +56,8 @@ class RankEvents:
     watchdog: GangWatchdog
     progress: GangProgress
     commits: CheckpointCommits
+    parts: CheckpointParts | None
+    """What ranks write, where each holds a part of the model; None: checkpoints."""
     alarm: CheckpointAlarm
     transition_timing: TransitionTiming
     listeners: RingListeners
@@ -80,7 +83,10 @@ class RankEvents:
             case Preparing():
                 self.progress.prepares(rank, event)
             case CheckpointStored():
-                self.commits.add(node, event)
+                if self.parts is None:
+                    self.commits.add(node, event)
+                else:
+                    self.parts.add(rank, node, event)
             case PseudoGradientStored():
                 self.watchdog.waits()
                 report = ReportedPseudoGradient(event, node, now_s())

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.cluster_merge import absorbed_by
-from jupiterd.cluster.planning.engines import TORCH
+from jupiterd.cluster.planning.engines import MLX, TORCH
 from jupiterd.daemon.app.answers_wiring import Serving
 from jupiterd.daemon.app.command_wiring import commands_of, file_policy_of, merge_of
 from jupiterd.daemon.app.observers import observers_of
@@ -79,7 +79,7 @@ class Parts:
             can_answer=can_answer(),
             can_evaluate=can_evaluate(),
             trains_adapters=True,
-            cut_engines=(TORCH,),
+            cut_engines=(MLX, TORCH),
         )
         self.file = LedgerFile(state_dir.ledger)
         self.replica = Replica(self.identity, self.file)

@@ -94,9 +94,9 @@ def test_a_stage_that_people_name_is_taken_though_the_whole_would_fit() -> None:
 
 
 def test_a_stage_that_people_name_and_that_does_not_fit_is_refused() -> None:
-    assert choice("1b", cpus(8, 8, 8, 8)).partition is not None
+    assert choice("1b", cpus(13, 13, 13, 13)).partition is not None
     with pytest.raises(TooLargeForDeviceError, match=r"1b (doesn't fit|needs)"):
-        choice("1b", cpus(8, 8, 8, 8), "1")
+        choice("1b", cpus(13, 13, 13, 13), "1")
 
 
 def test_one_rank_holds_it_whole_whatever_stage_was_named() -> None:

@@ -1,5 +1,6 @@
 """A model that no machine may hold whole, on real daemons: trained, read, and through a death."""
 
+import asyncio
 import json
 import os
 import signal
@@ -57,6 +58,31 @@ async def test_a_rank_that_is_killed_costs_what_came_since_the_last_checkpoint(
         assert len(stages) >= 2
         assert set(stages.values()) == {1}
         assert_trained_on_once(cluster, asked)
+
+
+async def test_what_fits_no_member_s_limit_is_cut_and_waits_for_a_member_that_is_gone(
+    tmp_path: Path,
+) -> None:
+    letters = write_letters(tmp_path)
+    async with two_daemons(tmp_path) as two:
+        cluster, asked, other = two.cluster, two.survivor, two.leader
+        limits = [f"--memory={daemon.name}=0.5" for daemon in (asked, other)]
+        ended = two.train(letters, *HOW, "--optimizer", "adamw", *limits)
+        shown = await until_trained(cluster, asked, 20, 150)
+        assert shown["stage"] is not None, "nobody has said that it is to be cut"
+        other.kill()
+        async with asyncio.timeout(90):
+            while "GB more memory" not in (waiting := status_of(cluster, asked)):  # noqa: ASYNC110 - asks
+                await asyncio.sleep(1)
+        assert f"{other.name} is gone" in waiting
+        other.start()
+        done = await ended
+        assert done.returncode == 0, cluster.failure_text(done.stdout + done.stderr)
+        assert_trained_on_once(cluster, asked)
+
+
+def status_of(cluster: Cluster, asked: Daemon) -> str:
+    return cluster.ctl("train", "status", daemon=asked).stdout
 
 
 def assert_trained_on_once(cluster: Cluster, asked: Daemon) -> None:

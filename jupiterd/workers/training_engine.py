@@ -60,6 +60,9 @@ class MicroBatch(NamedTuple):
     """[sequences, tokens]: the targets that the loss counts; None: all."""
     counted_in_step: int = 0
     """Counted targets in the whole step's batch, over all ranks: the loss is their mean. 0: all."""
+    token_keys: NDArray[np.uint32] | None = None
+    """[sequences, tokens]: what an adapter's dropout follows from (`dropout_mask`). None: none is
+    left out."""
 
     def divisor(self, batch_sequences: int) -> int:
         """Return the divisor of the summed losses in a step of so many sequences: a token count."""
@@ -250,7 +253,8 @@ class TrainingEngine(Protocol):
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model that an adapter is trained beside; weights: as without an adapter.
 
-        Only where `adapter` says that there is one, and before anything is computed.
+        Only where `adapter` says that there is one, before `load_weights` and before anything is
+        computed: magnitudes begin as the lengths of its matrices' rows.
         """
         ...
 

@@ -30,7 +30,7 @@ def adapter_option(command: Command) -> Command:
         "--lora",
         is_flag=False,
         flag_value=USUAL_ADAPTER,
-        metavar="[rank=16,alpha=32,layers=all,targets=all|off]",
+        metavar="[rank=16,alpha=32,dropout=0,layers=all,targets=all,dora|off]",
         help="Train an adapter beside the model's weights, which stay as they are; off: none, "
         "whatever jupiter.yaml or a domain says.",
     )(command)

@@ -1,10 +1,11 @@
-"""The tensors of an adapter, and what they add to the matrices of its base.
+"""The tensors of an adapter, and what they make of the matrices of its base.
 
-Owns reading the folder, ours or that of others. Doesn't know engines: what is added is told by the
-module's path.
+Owns reading the folder, ours or that of others. Doesn't know engines: what is changed is told by
+the module's path.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from jupiterd.adapter_folder import ADAPTER_CONFIG, adapter_file, said_in
 from jupiterd.cycle.training.adapters.adapter import (
     FACTORS,
+    MAGNITUDE,
     AdapterOptions,
     module_of,
     tensor_name,
@@ -21,6 +23,29 @@ from jupiterd.cycle.training.adapters.adapter_files import FoundTensor, read_ada
 from jupiterd.errors import CorruptArtifactError, UsageError
 from jupiterd.workers.tensor_file import load_tensors
 from jupiterd.workers.training_engine import Tensors
+
+SMALLEST_SQUARE = 1e-30
+"""Of a row's length: rows of zeros stay what they are."""
+
+
+@dataclass(frozen=True)
+class MatrixChange:
+    """What an adapter makes of one matrix."""
+
+    added: NDArray[np.float32]
+    """[outputs, inputs]."""
+    magnitude: NDArray[np.float32] | None
+    """[outputs]: how long the rows of the sum are then, of DoRA."""
+
+    def of(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what becomes of a matrix, [outputs, inputs]."""
+        total = matrix + self.added
+        if self.magnitude is None:
+            return total
+        squares = np.einsum("ij,ij->i", total, total, dtype=np.float64, casting="safe")
+        lengths = np.sqrt(np.maximum(squares, SMALLEST_SQUARE))
+        total *= (self.magnitude / lengths).astype(np.float32)[:, None]
+        return total
 
 
 class AdapterTensors:
@@ -55,10 +80,15 @@ class AdapterTensors:
         """Return by what the product of both factors is multiplied."""
         return self.options.scale
 
-    def additions(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Yield each module with what its matrix gains, [outputs, inputs]."""
+    def changes(self) -> Iterator[tuple[str, MatrixChange]]:
+        """Yield each module with what becomes of its matrix."""
         for module, first, second in self.factors():
-            yield module, (second @ first) * np.float32(self.scale)
+            added = (second @ first) * np.float32(self.scale)
+            yield module, MatrixChange(added, self.magnitude(module))
+
+    def magnitude(self, module: str) -> NDArray[np.float32] | None:
+        """Return a module's magnitude, [outputs]; None: the adapter isn't DoRA."""
+        return self.tensors.get(tensor_name(module, MAGNITUDE))
 
     def factors(self) -> Iterator[tuple[str, NDArray[np.float32], NDArray[np.float32]]]:
         """Yield each module with its factors, [rank, inputs] and [outputs, rank]."""

@@ -1,6 +1,6 @@
 """An adapter added to the matrices of a model of mlx-lm, in memory.
 
-Owns where each addition goes. Doesn't know loading, or what the model is for.
+Owns where each change goes. Doesn't know loading, or what the model is for.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
+import numpy as np
 from mlx import nn
 from mlx.utils import tree_flatten, tree_unflatten
 
@@ -26,13 +27,14 @@ def merge(model: Any, folder: Path) -> None:  # noqa: ANN401 - mlx-lm's
     tensors = AdapterTensors(folder)
     weights: dict[str, mx.array] = dict(tree_flatten(model.parameters()))
     places = _places(tensors.modules, weights.keys(), folder)
-    for path, values in tensors.additions():
+    for path, change in tensors.changes():
         name = f"{places[path]}.weight"
         weight = _whole(model, places[path], weights)
-        if weight.shape != values.shape:
-            wanted, given = list(weight.shape), list(values.shape)
+        if weight.shape != change.added.shape:
+            wanted, given = list(weight.shape), list(change.added.shape)
             raise CorruptArtifactError(f"{path} of the base is {wanted}, its adapter {given}")
-        merged = (weight.astype(mx.float32) + mx.array(values)).astype(weight.dtype)
+        found = change.of(np.array(weight.astype(mx.float32)))
+        merged = mx.array(found).astype(weight.dtype)
         model.update(tree_unflatten([(name, merged)]))
     mx.eval(model.parameters())
 

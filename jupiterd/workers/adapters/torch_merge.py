@@ -1,6 +1,6 @@
 """An adapter added to the matrices of a model of transformers, in memory.
 
-Owns where each addition goes. Doesn't know loading, or what the model is for.
+Owns where each change goes. Doesn't know loading, or what the model is for.
 """
 
 from pathlib import Path
@@ -20,14 +20,17 @@ def merge(model: Any, folder: Path) -> None:  # noqa: ANN401 - transformers'
     Raises:
         CorruptArtifactError: the folder isn't whole, or the model has no such module.
     """
-    for path, values in AdapterTensors(folder).additions():
+    for path, change in AdapterTensors(folder).changes():
         try:
             module = model.get_submodule(path)
             weight = module.weight
         except AttributeError as error:
             raise CorruptArtifactError(f"the base of {folder.name} has no {path}") from error
-        added = torch.from_numpy(values.T if isinstance(module, Conv1D) else values)
-        if added.shape != weight.shape:
-            wanted, given = list(weight.shape), list(added.shape)
+        is_turned = isinstance(module, Conv1D)
+        size = change.added.shape[::-1] if is_turned else change.added.shape
+        if size != weight.shape:
+            wanted, given = list(weight.shape), list(size)
             raise CorruptArtifactError(f"{path} of the base is {wanted}, its adapter {given}")
-        weight.copy_(weight.float() + added.to(weight.device))
+        matrix = weight.detach().float().cpu().numpy()
+        found = change.of(matrix.T if is_turned else matrix)
+        weight.copy_(torch.from_numpy(found.T if is_turned else found))

@@ -5,7 +5,8 @@
 Owns that form: mlx-lm's factors lie the other way round, and its scale is the whole one.
 
     adapter_config.json     {"fine_tune_type": "lora", "num_layers": 30, "lora_parameters": {...}}
-    adapters.safetensors    MODULE.lora_a [inputs, rank], MODULE.lora_b [rank, outputs]
+    adapters.safetensors    MODULE.lora_a [inputs, rank], MODULE.lora_b [rank, outputs], and of
+                            "dora" MODULE.m [outputs]
 """
 
 import json
@@ -38,12 +39,12 @@ def write_mlx_adapter(adapter: Path, to: Path) -> None:
         raise UsageError(reason, "export it merged: --merge --format mlx")
     places = [place_in_layer(path) for path in tensors.modules]
     said = {
-        "fine_tune_type": "lora",
+        "fine_tune_type": "dora" if tensors.options.dora else "lora",
         "num_layers": len({number for number, _ in places}),
         "lora_parameters": {
             "rank": tensors.rank,
             "scale": tensors.scale,
-            "dropout": 0.0,
+            "dropout": tensors.options.dropout,
             "keys": sorted({place for _, place in places}),
         },
     }
@@ -53,6 +54,8 @@ def write_mlx_adapter(adapter: Path, to: Path) -> None:
     for path, first, second in tensors.factors():
         found[f"{path}.lora_a"] = np.ascontiguousarray(first.T)
         found[f"{path}.lora_b"] = np.ascontiguousarray(second.T)
+        if (magnitude := tensors.magnitude(path)) is not None:
+            found[f"{path}.m"] = magnitude
     save_tensors(found, to / "adapters.safetensors")
 
 

@@ -20,6 +20,7 @@ from jupiterd.cycle.training.batch_shares import Shares, equal_shares
 from jupiterd.cycle.training.partition.pass_count import pass_count, slices
 from jupiterd.workers.tokens.document_masks import documents_of_inputs, own_documents
 from jupiterd.workers.tokens.shards import ShardSet
+from jupiterd.workers.train.dropout_mask import token_keys
 from jupiterd.workers.train.sequence_order import SequenceOrder
 from jupiterd.workers.training_engine import MicroBatch
 
@@ -37,6 +38,8 @@ class RankBatches:
     world_size: int = 1
     documents_apart: bool = False
     """Attention is confined to a token's own document."""
+    has_dropout: bool = False
+    """An adapter's dropout is told what it follows from."""
     first_step: int = 0
     """The step whose batch is the first of `positions`."""
     positions: Sequence[Range] | None = None
@@ -65,7 +68,8 @@ class RankBatches:
         numbers = self._numbers(cursor + first, shares[self.rank])
         tokens, documents = self.shards.sequences_at(numbers), self._documents(numbers)
         counted, in_step = self.shards.counted_at(numbers), self.counted_in(cursor, sum(shares))
-        mine = MicroBatch(tokens[:, :-1], tokens[:, 1:], documents, counted, in_step)
+        keys = self._token_keys(cursor + first, shares[self.rank])
+        mine = MicroBatch(tokens[:, :-1], tokens[:, 1:], documents, counted, in_step, keys)
         parts = _parts(len(numbers), self.micro_batch_sequences)
         if self.together:
             parts = slices(len(numbers), pass_count(shares, self.together))
@@ -84,10 +88,20 @@ class RankBatches:
     def _numbers(self, first: int, count: int) -> NDArray[np.int64]:
         """Return the sequences at so many of the positions."""
         order = _order_of(self.shards.sequences, self.seed)
-        if self.positions is None:
-            return order.at(first, count)
-        _, ranges = split(self.positions, (first, count))
+        ranges = self._ranges(first, count)
         return np.concatenate([order.at(start, end - start) for start, end in ranges])
+
+    def _token_keys(self, first: int, count: int) -> NDArray[np.uint32] | None:
+        if not self.has_dropout:
+            return None
+        positions = [np.arange(*each, dtype=np.int64) for each in self._ranges(first, count)]
+        return token_keys(self.seed, np.concatenate(positions), self.shards.seq_len)
+
+    def _ranges(self, first: int, count: int) -> Sequence[Range]:
+        """Return so many of the positions, as ranges of the whole order."""
+        if self.positions is None:
+            return [(first, first + count)]
+        return split(self.positions, (first, count))[1]
 
     def _documents(self, numbers: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return the document of each input, where they are kept apart."""
@@ -108,6 +122,7 @@ def cut(batch: MicroBatch, part: slice) -> MicroBatch:
         None if batch.documents is None else batch.documents[taken],
         np.zeros_like(batch.targets[taken], dtype=np.bool_) if is_empty else counted,
         batch.counted_in_step,
+        None if batch.token_keys is None else batch.token_keys[taken],
     )
 
 

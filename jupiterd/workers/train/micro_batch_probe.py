@@ -32,6 +32,7 @@ from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.protocol.preparing_stage import TRYING
 from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import give_back, is_out_of_memory
+from jupiterd.workers.train.dropout_mask import token_keys
 from jupiterd.workers.train.kept_choices import KeptChoices
 from jupiterd.workers.training_engine import MicroBatch, TrainingEngine
 
@@ -183,7 +184,11 @@ class MicroBatchProbe:
         if options.documents_apart:
             of_one = np.arange(shape.seq_len, dtype=np.int64) // _DOCUMENT_TOKENS
             documents = np.tile(of_one, (size, 1))
-        return MicroBatch(tokens[:, :-1].copy(), tokens[:, 1:].copy(), documents)
+        adapter, keys = self._setup.plan.options.adapter, None
+        if adapter is not None and adapter.dropout:
+            keys = token_keys("", np.arange(size), shape.seq_len)
+        inputs, targets = tokens[:, :-1].copy(), tokens[:, 1:].copy()
+        return MicroBatch(inputs, targets, documents, token_keys=keys)
 
     def _taken(self, size: int, why: str) -> int:
         self._engine.take_micro_batch(size)

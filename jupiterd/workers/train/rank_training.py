@@ -158,6 +158,7 @@ class RankTraining:
             world_size=self._engine.world_size,
             documents_apart=self._engine.options.documents_apart,
             together=self._together,
+            has_dropout=self._engine.adapter is not None and self._engine.adapter.dropout > 0,
         )
         loop = TrainingLoop(
             engine=self._engine,

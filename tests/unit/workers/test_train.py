@@ -124,11 +124,12 @@ def test_positions_that_lie_apart_are_trained_on_one_after_the_other(inputs: dic
 
 def test_targets_are_the_inputs_one_token_on(inputs: dict[str, str]):
     (batch,) = RankBatches(ShardSet(Path(inputs["shards"])), "s", 4, 4).at(0)
-    given, targets, documents, counted, _ = batch
+    given, targets, documents, counted, _, keys = batch
     assert given.shape == targets.shape == (4, 16)
     assert np.array_equal(given[:, 1:], targets[:, :-1])
     assert documents is None
     assert counted is None
+    assert keys is None
     assert batch.divisor(4) == targets.size
 
 

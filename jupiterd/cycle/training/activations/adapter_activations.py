@@ -15,10 +15,13 @@ and k the widths of all query and key heads, f that of the feed-forward part, T 
     what goes into its last matrix      4 f     where that has an adapter
     each score on MLX                   4 heads T
     an adapter                          4 for each number of its rank
+    DoRA's magnitude                    4 for each output of its matrix, which it is multiplied with
 
-In the first layer with adapters, what comes before them isn't kept either.
+In the first layer with adapters, what comes before them isn't kept either. Of dropout nothing is:
+its mask is computed again.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +31,7 @@ from jupiterd.cycle.training.activations.saved_activations import (
     WITHOUT_QUERY_NORMS,
 )
 from jupiterd.cycle.training.adapters.adapter import (
+    MAGNITUDE,
     AdapterOptions,
     is_of_attention,
     module_of,
@@ -77,14 +81,26 @@ def adapted_layers(shape: ModelShape, options: AdapterOptions, widths: Widths) -
     Raises:
         UsageError: the model has none of the matrices that are asked for.
     """
-    places = [place_in_layer(module_of(name)[0]) for name in shapes_of_adapter(shape, options)]
+    sizes = shapes_of_adapter(shape, options)
+    places = [place_in_layer(module_of(name)[0]) for name in sizes]
     lowest = min(number for number, _ in places)
     targets = frozenset(place for number, place in places if number == lowest)
     first, each = (
         _layer_bytes(shape, targets, options.rank, widths, is_first=is_first)
         for is_first in (True, False)
     )
-    return AdaptedLayers(shape.layers - lowest, first, each)
+    more = widths.wide * _magnitudes(sizes, lowest)
+    return AdaptedLayers(shape.layers - lowest, first + more, each + more)
+
+
+def _magnitudes(sizes: Mapping[str, tuple[int, ...]], layer: int) -> int:
+    """Return how many numbers the magnitudes of one layer have; 0: it isn't DoRA."""
+    found = ((*module_of(name), size) for name, size in sizes.items())
+    return sum(
+        size[0]
+        for module, part, size in found
+        if part == MAGNITUDE and place_in_layer(module)[0] == layer
+    )
 
 
 def _layer_bytes(

@@ -3,7 +3,9 @@
 Owns the options, their short text, and the choice of matrices by the names of the model's modules.
 Doesn't know tensors or engines. Names are those of the package peft: an adapter of a module lies in
 `base_model.model.MODULE.lora_A.weight`, [rank, inputs], and `lora_B.weight`, [outputs, rank]; the
-module computes W x + scale B A x (Hu et al. 2021, "LoRA", arXiv 2106.09685).
+module computes W x + scale B A x (Hu et al. 2021, "LoRA", arXiv 2106.09685). DoRA has a number for
+each output, too, `lora_magnitude_vector`: the length that this row of W + scale B A is given (Liu
+et al. 2024, arXiv 2402.09353).
 """
 
 import math
@@ -27,10 +29,16 @@ _PARTS: Final = frozenset({ALL, ATTENTION, MLP})
 
 NAME_PREFIX: Final = "base_model.model."
 FACTORS: Final = ("lora_A", "lora_B")
+MAGNITUDE: Final = "lora_magnitude_vector"
+"""peft's file has its name without the `.weight` that the factors have."""
 
 _HINT: Final = "such as --lora rank=16,alpha=32,layers=all,targets=attention"
 _NO_RANGE: Final = "the lower number comes first, such as layers=3-5"
-_SAID: Final = ("rank", "alpha", "form", "layers", "targets", "quantize")
+_DORA: Final = "dora"
+_SAID: Final = ("rank", "alpha", "form", "layers", "targets", "dropout", "quantize")
+_UNSAID: Final = {"quantize": "none", "numbers": "", "dropout": 0.0, _DORA: False}
+"""Choices that nobody made."""
+_RANGES: Final = r"\d{1,4}-\d{1,4}(\+\d{1,4}-\d{1,4})*"
 _IN_LAYER: Final = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.(.+)$")
 _OF_ATTENTION: Final = re.compile(r"attn|attention")
 
@@ -45,11 +53,16 @@ class AdapterOptions(Plain):
     """rslora: it counts alpha / sqrt(rank) times (Kalajdzievski 2023, arXiv 2312.03732)."""
     layers: Annotated[int, Field(ge=0, le=10_000)] = 0
     """How many of the last layers get one; 0: all, or those of `numbers`."""
-    numbers: Annotated[str, Field(pattern=r"^(\d{1,4}-\d{1,4}(\+\d{1,4}-\d{1,4})*)?$")] = ""
+    numbers: Annotated[str, Field(pattern=rf"^({_RANGES})?$")] = ""
     """Which layers get one, from 0 on: `0-7+12-12`; empty: `layers` says it."""
     targets: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.]+(\+[A-Za-z0-9_.]+)*$")] = ALL
     """`attention`, `mlp`, `all`, or names of modules with a + between them: q_proj+v_proj. Where
     several have the same name, the whole path within a layer says which: mlp.c_proj."""
+
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    """The share of a module's inputs that the first factor doesn't see, others at each step."""
+    dora: bool = False
+    """The lengths of a matrix's rows are learned apart from their directions."""
 
     quantize: Literal["none", "4bit", "8bit"] = "none"
     """What the frozen matrices in layers are kept in (Dettmers et al. 2023, arXiv 2305.14314)."""
@@ -61,8 +74,7 @@ class AdapterOptions(Plain):
     def _said(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Return it without a choice that nobody made: ranks of older builds refuse what is new."""
         said: dict[str, Any] = plain(self)
-        unsaid = {"quantize": "none", "numbers": ""}
-        return {n: value for n, value in said.items() if n not in unsaid or value != unsaid[n]}
+        return {n: value for n, value in said.items() if n not in _UNSAID or value != _UNSAID[n]}
 
     @property
     def bits(self) -> int:
@@ -75,43 +87,40 @@ class AdapterOptions(Plain):
         return self.alpha / (math.sqrt(self.rank) if self.form == "rslora" else self.rank)
 
     @property
+    def parts(self) -> tuple[str, ...]:
+        """Return what each adapted module has: the factors, and the magnitude where it is DoRA."""
+        return (*FACTORS, MAGNITUDE) if self.dora else FACTORS
+
+    @property
     def is_by_part(self) -> bool:
         """Say whether parts of layers get one, not modules by their names."""
         return _PARTS.issuperset(self.targets.split("+"))
 
     def to_text(self) -> str:
         """Return the short text that `parse_adapter` reads."""
-        said = self.model_dump(exclude_defaults=True, exclude={"base", "numbers"}) | {
+        said = self.model_dump(exclude_defaults=True, exclude={"base", "numbers", _DORA}) | {
             "rank": self.rank,
             "alpha": self.alpha,
         }
         if self.numbers:
             said["layers"] = self.numbers
-        return ",".join(f"{name}={_number(value)}" for name, value in said.items())
+        words = [f"{name}={_number(value)}" for name, value in said.items()]
+        return ",".join([*words, *([_DORA] if self.dora else [])])
 
 
 def parse_adapter(text: str) -> AdapterOptions:
-    """Read options from a text such as `rank=16,alpha=32`; empty: all are as usual.
+    """Read options from a text such as `rank=16,alpha=32,dora`; empty: all are as usual.
 
     Unless it is said, alpha is twice the rank.
 
     Raises:
         UsageError: a part isn't NAME=VALUE, or says what can't be.
     """
-    said: dict[str, str] = {}
-    for part in filter(None, (each.strip() for each in text.split(","))):
-        name, equals, value = (each.strip() for each in part.partition("="))
-        if not equals or name not in _SAID:
-            known = ", ".join(_SAID)
-            hint = "names of modules have a + between them" if "targets" in said else _HINT
-            raise UsageError(f"--lora: {part} is none of {known} with a value", hint)
-        if name in said:
-            raise UsageError(f"--lora: {name} is said twice", _HINT)
-        said[name] = value
+    said = _parts_of(text)
     if said.get("layers") == ALL:
         del said["layers"]
     elif _is_of_ranges(said.get("layers", "")):
-        said["numbers"] = said.pop("layers")
+        said["numbers"] = _united(said.pop("layers"))
     elif "layers" in said and not said["layers"].strip("0"):
         raise UsageError("--lora: an adapter needs one layer at least", _HINT)
     try:
@@ -135,12 +144,27 @@ def with_quantize(text: str, quantize: str, *, replaces: bool = False) -> str:
     return ",".join([*parts, f"quantize={quantize}"])
 
 
+def _parts_of(text: str) -> dict[str, str]:
+    """Return what a text says, by name; raises as `parse_adapter`."""
+    said: dict[str, str] = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        name, equals, value = (each.strip() for each in part.partition("="))
+        if not (equals and name in _SAID) and part != _DORA:
+            known = ", ".join(_SAID)
+            hint = "names of modules have a + between them" if "targets" in said else _HINT
+            raise UsageError(f"--lora: {part} is none of {known} with a value, or dora", hint)
+        if name in said:
+            raise UsageError(f"--lora: {name} is said twice", _HINT)
+        said[name] = value if equals else "true"
+    return said
+
+
 def checked_adapter(text: str) -> str:
     """Return a text that `parse_adapter` reads; raises ValueError for any other."""
     try:
         parse_adapter(text)
     except UsageError as error:
-        raise ValueError(error.message) from error
+        raise ValueError(error.message.removeprefix("--lora: ")) from error
     return text
 
 
@@ -171,7 +195,7 @@ def adapted_modules(modules: Iterable[str], options: AdapterOptions) -> list[str
 
 def adapter_shapes(
     matrices: Mapping[str, tuple[int, int]], options: AdapterOptions
-) -> dict[str, tuple[int, int]]:
+) -> dict[str, tuple[int, ...]]:
     """Return the shapes of an adapter's tensors by their names.
 
     matrices: module -> (outputs, inputs), of all modules that multiply with a matrix
@@ -179,21 +203,25 @@ def adapter_shapes(
     Raises:
         UsageError: as `adapted_modules`.
     """
-    found: dict[str, tuple[int, int]] = {}
+    found: dict[str, tuple[int, ...]] = {}
     for path in adapted_modules(matrices, options):
         outputs, inputs = matrices[path]
-        first, second = (tensor_name(path, factor) for factor in FACTORS)
-        found |= {first: (options.rank, inputs), second: (outputs, options.rank)}
+        sizes = {
+            FACTORS[0]: (options.rank, inputs),
+            FACTORS[1]: (outputs, options.rank),
+            MAGNITUDE: (outputs,),
+        }
+        found |= {tensor_name(path, part): sizes[part] for part in options.parts}
     return found
 
 
-def tensor_name(module: str, factor: str) -> str:
-    """Return what an adapter's file calls a factor of a module's adapter."""
-    return f"{NAME_PREFIX}{module}.{factor}.weight"
+def tensor_name(module: str, part: str) -> str:
+    """Return what an adapter's file calls a factor of a module's adapter, or its magnitude."""
+    return f"{NAME_PREFIX}{module}.{part}{'' if part == MAGNITUDE else '.weight'}"
 
 
 def module_of(name: str) -> tuple[str, str]:
-    """Return the module and the factor of an adapter's tensor; the other way of `tensor_name`."""
+    """Return the module and the part of an adapter's tensor; the other way of `tensor_name`."""
     module, _, factor = name.removeprefix(NAME_PREFIX).removesuffix(".weight").rpartition(".")
     return module, factor
 
@@ -231,6 +259,25 @@ def layer_ranges(numbers: Iterable[int]) -> str:
     return "+".join(f"{first}-{last}" for first, last in ranges)
 
 
+def layers_in(numbers: str) -> list[int]:
+    """Return the layers that a text such as 0-7+12-12 means; the other way of `layer_ranges`."""
+    pairs = (part.split("-") for part in numbers.split("+"))
+    return sorted({n for first, last in pairs for n in range(int(first), int(last) + 1)})
+
+
+def _united(ranges: str) -> str:
+    """Return ranges without any that overlap or touch; what is none stays, and is refused later.
+
+    Raises:
+        UsageError: one of them holds no layer, such as 5-3.
+    """
+    if not re.fullmatch(_RANGES, ranges):
+        return ranges
+    if empty := [part for part in ranges.split("+") if not layers_in(part)]:
+        raise UsageError(f"--lora: layers={empty[0]} is no layer", _NO_RANGE)
+    return layer_ranges(layers_in(ranges))
+
+
 def _is_of_ranges(layers: str) -> bool:
     return "-" in layers.lstrip("-")
 
@@ -239,11 +286,10 @@ def _chosen_layers(known: Sequence[int], options: AdapterOptions) -> Iterable[in
     """Return the layers that get an adapter; raises UsageError where the model lacks one."""
     if not options.numbers:
         return known[-options.layers :]
-    pairs = (part.split("-") for part in options.numbers.split("+"))
-    chosen = {number for first, last in pairs for number in range(int(first), int(last) + 1)}
-    if not chosen:  # such as 5-3
+    chosen = layers_in(options.numbers)
+    if not chosen:
         raise UsageError(f"--lora: layers={options.numbers} is no layer", _NO_RANGE)
-    if missing := sorted(chosen.difference(known)):
+    if missing := sorted(set(chosen).difference(known)):
         reason = f"--lora: the model has no layer {missing[0]}"
         raise UsageError(reason, f"its layers are {layer_ranges(known)}")
     return chosen
@@ -268,4 +314,7 @@ def _check_targets(targets: str, places: Sequence[str]) -> None:
 
 
 def _number(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)

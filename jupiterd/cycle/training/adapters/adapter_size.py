@@ -3,6 +3,7 @@
 Owns counting an adapter's by the model's shape. Pure. Doesn't know tensors or devices.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -34,10 +35,10 @@ def trained_parameters(shape: ModelShape, options: EngineOptions) -> int:
 
 def adapter_parameters(shape: ModelShape, options: AdapterOptions) -> int:
     """Return how many numbers an adapter has; raises as `trained_parameters`."""
-    return sum(rows * columns for rows, columns in shapes_of_adapter(shape, options).values())
+    return sum(math.prod(size) for size in shapes_of_adapter(shape, options).values())
 
 
-def shapes_of_adapter(shape: ModelShape, options: AdapterOptions) -> dict[str, tuple[int, int]]:
+def shapes_of_adapter(shape: ModelShape, options: AdapterOptions) -> dict[str, tuple[int, ...]]:
     """Return the shapes of an adapter's tensors by their names; raises as `trained_parameters`.
 
     Where names of modules are asked for and aren't known of the architecture, all are counted: the
@@ -105,12 +106,12 @@ def known_matrices(config: Mapping[str, Any]) -> dict[str, tuple[int, int]] | No
 
 
 def matrices_of(shape: ModelShape) -> dict[str, tuple[int, int]]:
-    """Return the matrices of a model's layers: path of the module -> (rows, columns).
+    """Return the matrices of a model's layers: path of the module -> (outputs, inputs).
 
     Exact for the architectures of `tensor_shapes`, and for others as if they were Qwen3.
     """
-    known = expected_tensors(shape.config) if shape.config else None
-    return _matrices(_as_qwen3(shape) if known is None else known)
+    known = known_matrices(shape.config) if shape.config else None
+    return _matrices(_as_qwen3(shape)) if known is None else known
 
 
 def _matrices(tensors: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, int]]:

@@ -2,8 +2,10 @@
 
 Owns counting it. Pure. Doesn't know tensors or devices. Frozen weights have no gradient: they cost
 the forward pass, and above the first adapter the way back through them, 4 operations a parameter in
-place of 6.
+place of 6. What DoRA computes once for each micro batch, the lengths of rows, isn't counted.
 """
+
+import math
 
 from jupiterd.cycle.training.adapters.adapter import AdapterOptions, module_of, place_in_layer
 from jupiterd.cycle.training.adapters.adapter_size import shapes_of_adapter
@@ -25,5 +27,5 @@ def adapter_flops(shape: ModelShape, options: AdapterOptions) -> int:
     forward = shape.layers * (2 * frozen + scores)
     backward = passed_back * (2 * frozen + 2 * scores)
     output = 4 * shape.vocab_size * shape.hidden
-    own = 6 * sum(rows * columns for rows, columns in sizes.values())
+    own = 6 * sum(math.prod(size) for size in sizes.values())
     return forward + backward + output + own

@@ -7,7 +7,7 @@ the other's. So gangs of both engines are refused.
 
 from collections.abc import Collection, Iterator, Sequence
 
-from jupiterd.cycle.training.adapters.adapter import AdapterOptions
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions, layer_ranges, layers_in
 from jupiterd.errors import MissingExtraError, UsageError
 from jupiterd.versions import INSTALL_QUANTIZED
 
@@ -57,14 +57,27 @@ def smaller_adapters(
     """Yield options that need less memory, as people say them, the least change first."""
     if adapter is None:
         return
-    wanted = adapter.layers or layers
-    fewer = [count for count in (wanted // 2, wanted // 4) if count]
-    for count in fewer:
-        yield f"--lora with layers={count}", adapter.model_copy(update={"layers": count})
+    fewer = [*_with_fewer_layers(adapter, layers)]
+    yield from ((f"--lora with layers={said}", less) for said, less in fewer)
     if adapter.bits == 4:
         return
     quantized = adapter.model_copy(update={"quantize": "4bit"})
     yield "--quantize 4bit", quantized
-    for count in fewer:
-        changed = quantized.model_copy(update={"layers": count})
-        yield f"--quantize 4bit, and --lora with layers={count}", changed
+    for said, less in fewer:
+        changed = less.model_copy(update={"quantize": "4bit"})
+        yield f"--quantize 4bit, and --lora with layers={said}", changed
+
+
+def _with_fewer_layers(
+    adapter: AdapterOptions, layers: int
+) -> Iterator[tuple[str, AdapterOptions]]:
+    """Yield an adapter of half as many layers, and of a quarter, with what says so: the last."""
+    if adapter.numbers:
+        chosen = layers_in(adapter.numbers)
+        for count in filter(None, (len(chosen) // 2, len(chosen) // 4)):
+            said = layer_ranges(chosen[-count:])
+            yield said, adapter.model_copy(update={"numbers": said})
+        return
+    wanted = adapter.layers or layers
+    for count in filter(None, (wanted // 2, wanted // 4)):
+        yield str(count), adapter.model_copy(update={"layers": count})

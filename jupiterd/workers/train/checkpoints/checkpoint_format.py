@@ -40,6 +40,8 @@ _COMPARED = (
 """Fields of config.json that must be the same; an architecture has some of them."""
 
 _SAME_SIZE_HINT = "give it a checkpoint of the same size, or start from none"
+_UNSAID: Final[Mapping[str, Any]] = {"use_dora": False}
+"""What adapter_config.json means where it says nothing, as those of older builds."""
 _SAME_ADAPTER_HINT = "give it an adapter of the same rank and targets, or start from none"
 
 
@@ -139,10 +141,9 @@ class AdapterFormat:
         """Compare adapter_config.json."""
         said = read_json(folder / ADAPTER_CONFIG)
         for name, value in adapter_fields(self._options, self._names).items():
-            if said.get(name) != value:
+            if (found := said.get(name, _UNSAID.get(name))) != value:
                 raise UsageError(
-                    f"the adapter {folder.name} doesn't fit: {name} is {said.get(name)}, "
-                    f"not {value}",
+                    f"the adapter {folder.name} doesn't fit: {name} is {found}, not {value}",
                     _SAME_ADAPTER_HINT,
                 )
 
@@ -177,7 +178,8 @@ def adapter_fields(options: AdapterOptions, names: Sequence[str]) -> dict[str, A
         "r": options.rank,
         "lora_alpha": options.alpha,
         "use_rslora": options.form == "rslora",
-        "lora_dropout": 0.0,
+        "lora_dropout": options.dropout,
+        "use_dora": options.dora,
         "bias": "none",
         "target_modules": sorted({place for _, place in places}),
         "layers_to_transform": sorted({number for number, _ in places}),

@@ -109,7 +109,7 @@ class MlxTrainingEngine:
 
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model that an adapter is trained beside."""
-        self._model.load_base(weights)
+        self._parameters |= self._model.load_base(weights)
 
     def base_digest(self) -> str:
         """Return a hash of the base's quantized matrices; empty where there are none."""
@@ -172,8 +172,7 @@ class MlxTrainingEngine:
     def try_pass(self, batch: MicroBatch) -> float:
         """Compute a micro batch's gradient and throw it away; return how long it took, in s."""
         began_s = time.perf_counter()
-        divisor = batch.divisor(self.batch_sequences)
-        loss, more = self._loss_and_gradients(self._parameters, divisor, *self._arrays(batch))
+        loss, more = self._pass(batch)
         self._tried = more if self._tried is None else tree_map(mx.add, self._tried, more)
         del more
         self._model.let_go()
@@ -254,16 +253,22 @@ class MlxTrainingEngine:
 
     def _accumulate(self, micro_batches: Sequence[MicroBatch]) -> tuple[float, Any]:
         """Return this rank's part of the loss, and its gradients, computed to the end."""
-        total, gradients, parameters = 0.0, None, self._parameters
+        total, gradients = 0.0, None
         for batch in micro_batches:
-            divisor = batch.divisor(self.batch_sequences)
-            loss, more = self._loss_and_gradients(parameters, divisor, *self._arrays(batch))
+            loss, more = self._pass(batch)
             gradients = more if gradients is None else tree_map(mx.add, gradients, more)
             del more  # each is let go of as soon as it is added
             self._model.let_go()
             mx.eval(loss, gradients)
             total += float(loss) / self.world_size
         return total, gradients
+
+    def _pass(self, batch: MicroBatch) -> tuple[mx.array, Any]:
+        """Return a micro batch's part of the loss, and its gradients, which aren't computed yet."""
+        divisor = batch.divisor(self.batch_sequences)
+        keys = None if batch.token_keys is None else mx.array(batch.token_keys)
+        with self._model.leaving_out(keys):
+            return self._loss_and_gradients(self._parameters, divisor, *self._arrays(batch))
 
     def _loss(
         self,

@@ -5,7 +5,7 @@ know optimizers, rings or files.
 """
 
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, cast
 
 import mlx.core as mx
@@ -13,13 +13,14 @@ from mlx.nn.losses import cross_entropy
 from mlx.utils import tree_flatten, tree_map
 from transformers import PreTrainedConfig
 
-from jupiterd.cycle.training.adapters.adapter import AdapterOptions
+from jupiterd.cycle.training.adapters.adapter import MAGNITUDE, AdapterOptions
 from jupiterd.cycle.training.engine_options import ResolvedOptions
 from jupiterd.cycle.training.memory import logit_chunk_tokens
 from jupiterd.workers.packed_tensors import packed_of
 from jupiterd.workers.train.architectures.mlx_layers import LayerCalls, own_documents_mask
 from jupiterd.workers.train.architectures.mlx_module import MlxModule
 from jupiterd.workers.train.architectures.mlx_output import OutputStep
+from jupiterd.workers.train.first_magnitudes import first_magnitude
 from jupiterd.workers.train.mlx.mlx_adapter import MlxAdapter
 from jupiterd.workers.train.mlx.mlx_loss import summed_loss
 from jupiterd.workers.train.mlx.mlx_quantized import QuantizedMatrices
@@ -110,19 +111,26 @@ class MlxModel:
         losses = [self._loss_again(last, hidden[c], wanted[c]) for c in chunks]
         return mx.stack(losses).sum()
 
+    def leaving_out(self, keys: mx.array | None) -> AbstractContextManager[None]:
+        """Have an adapter's dropout follow from the keys of tokens; None: it leaves out nothing."""
+        return nullcontext() if self._adapter is None else self._adapter.keys.of(keys)
+
     def let_go(self) -> None:
         """Hold no parameters any more: those of a step would stay there beside the next one's."""
         (self._module if self._adapter is None else self._adapter).let_go()
 
-    def load_base(self, weights: Tensors) -> None:
-        """Fill the frozen model, and put the adapter into it."""
+    def load_base(self, weights: Tensors) -> dict[str, mx.array]:
+        """Fill the frozen model, and put the adapter into it; return its first magnitudes."""
         assert self._adapter is not None  # noqa: S101 - else nothing is frozen
         are_given = any(packed_of(weights, name) is not None for name in weights)
         quantized = QuantizedMatrices(
             self._module, self._adapter.bits, in_bf16=self._in_bf16, are_given=are_given
         )
         used: dict[str, mx.array] = {}
+        magnitudes: dict[str, mx.array] = {}
         for name in weights:
+            if first := first_magnitude(name, weights, self.shapes, self._module.turned):
+                magnitudes[first[0]] = mx.array(first[1])
             packed = packed_of(weights, name) if quantized.has_place(name) else None
             if packed is not None:
                 used[name] = quantized.put_packed(name, packed)
@@ -136,10 +144,13 @@ class MlxModel:
         self._module.update_beside(used, quantized.places)
         mx.eval(self._module.inner.parameters())
         self._adapter.put_into(self._module)
+        return magnitudes
 
     def _take(self, parameters: Arrays, *, in_bf16: bool) -> None:
-        # With an adapter in fp32 each of its inputs would be there in fp32 once more.
-        used = {n: _to_bf16(p) for n, p in parameters.items()} if in_bf16 else parameters
+        # With an adapter in fp32 each of its inputs would be there in fp32 once more. Magnitudes
+        # change by less than bf16 has digits for.
+        used = {n: p if _is_magnitude(n) else _to_bf16(p) for n, p in parameters.items()}
+        used = used if in_bf16 else parameters
         (self._module if self._adapter is None else self._adapter).update(used)
 
     def last_logits(self, parameters: Arrays, inputs: mx.array) -> mx.array:
@@ -212,6 +223,10 @@ def _rounded(values: mx.array) -> mx.array:
     if not mx.issubdtype(values.dtype, mx.floating):  # a quantized matrix's bits
         return values
     return _to_bf16(values).astype(mx.float32)
+
+
+def _is_magnitude(name: str) -> bool:
+    return name.endswith(MAGNITUDE)
 
 
 def _to_bf16(values: mx.array) -> mx.array:

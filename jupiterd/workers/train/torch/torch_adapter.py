@@ -6,45 +6,100 @@ to import and would bring its own trainer with it.
 """
 
 from collections.abc import Iterable
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers.pytorch_utils import Conv1D
 
 from jupiterd.cycle.training.adapters.adapter import (
-    FACTORS,
     AdapterOptions,
     adapted_modules,
     module_of,
     tensor_name,
 )
 from jupiterd.workers.train.architectures.skeleton import MATRICES, matrix_size
+from jupiterd.workers.train.torch.torch_dropout import Dropout, TokenKeys
 from jupiterd.workers.train.torch.torch_quantized import QuantizedMatrix
+
+SMALLEST_SQUARE = 1e-30
+"""Of a row's length: rows of zeros stay what they are."""
 
 
 class AdaptedLinear(nn.Module):
     """A frozen module that multiplies with a matrix, plus the product of two small factors."""
 
-    def __init__(self, base: nn.Module, options: AdapterOptions) -> None:
+    def __init__(
+        self, base: nn.Module, options: AdapterOptions, dropout: Dropout | None = None
+    ) -> None:
         super().__init__()
-        outputs, inputs = base.size if isinstance(base, QuantizedMatrix) else matrix_size(base)
+        outputs, inputs = _size(base)
         self.base = base
         self.lora_A = nn.Parameter(torch.empty(options.rank, inputs))
         self.lora_B = nn.Parameter(torch.empty(outputs, options.rank))
+        self.lora_magnitude_vector = nn.Parameter(torch.empty(outputs)) if options.dora else None
+        self._dropout = dropout
         self._scale = options.scale
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return W x + b + scale B A x; x: [..., inputs]."""
+        """Return W x + b + scale B A x, of DoRA with its own lengths of rows; x: [..., inputs]."""
         rows = x.reshape(-1, x.shape[-1])
-        small = functional.linear(rows, self.lora_A.to(x.dtype))
+        small = self._small(rows)
         found: Tensor = self.base(rows)
         # Added in its place: products and sums beside it would tear holes into a CPU's heap.
         found.addmm_(small.to(found.dtype), self.lora_B.to(found.dtype).t(), alpha=self._scale)
+        if self.lora_magnitude_vector is not None:
+            found = self._with_lengths(found, self.lora_magnitude_vector)
         return found.view(*x.shape[:-1], -1)
 
+    def _small(self, rows: Tensor) -> Tensor:
+        if self._dropout is not None and self._dropout.is_on:
+            return self._dropout.product(rows, self.lora_A)
+        return functional.linear(rows, self.lora_A.to(rows.dtype))
 
-def adapt(model: nn.Module, options: AdapterOptions) -> dict[str, nn.Parameter]:
+    def _with_lengths(self, found: Tensor, magnitude: Tensor) -> Tensor:
+        """Return products with rows that are as long as the magnitude says; a bias stays."""
+        share = magnitude / self._lengths(found.dtype)
+        scaled = (found * share).to(found.dtype)
+        bias = cast("Tensor | None", self.base.bias)
+        return scaled if bias is None else scaled + ((1 - share) * bias).to(found.dtype)
+
+    @torch.no_grad()
+    def _lengths(self, kind: torch.dtype) -> Tensor:
+        """Return the lengths of the rows of W + scale B A, which learn nothing (DoRA, section 4.3).
+
+        By squares of sums, so that no second matrix of W's size is ever there.
+
+        kind: what a quantized matrix is multiplied in
+        """
+        matrix = _matrix(self.base, kind)
+        with torch.autocast(matrix.device.type, enabled=False):
+            first, second, scale = self.lora_A, self.lora_B, self._scale
+            crossed = (matrix @ first.to(matrix.dtype).t()).to(second.dtype)
+            sums = 2 * scale * crossed + scale**2 * (second @ (first @ first.t()))
+            own = torch.linalg.vector_norm(matrix, dim=1, dtype=second.dtype).square()
+            return (own + (second * sums).sum(1)).clamp_min(SMALLEST_SQUARE).sqrt()
+
+
+def _size(base: nn.Module) -> tuple[int, int]:
+    return base.size if isinstance(base, QuantizedMatrix) else matrix_size(base)
+
+
+def _matrix(base: nn.Module, kind: torch.dtype) -> Tensor:
+    """Return a frozen matrix, [outputs, inputs]."""
+    if isinstance(base, QuantizedMatrix):
+        return base.numbers(kind)
+    matrix = cast("Tensor", base.weight)
+    return matrix.t() if isinstance(base, Conv1D) else matrix
+
+
+def adapt(
+    model: nn.Module, options: AdapterOptions, keys: TokenKeys | None = None
+) -> dict[str, nn.Parameter]:
     """Freeze a model, put adapters into it, and return their parameters by peft's names.
+
+    keys: of the tokens, which dropout follows from
 
     Raises:
         UsageError: the model has no such modules.
@@ -54,10 +109,13 @@ def adapt(model: nn.Module, options: AdapterOptions) -> dict[str, nn.Parameter]:
     matrices = {path: m for path, m in model.named_modules() if isinstance(m, kinds)}
     found: dict[str, nn.Parameter] = {}
     for path in adapted_modules(matrices, options):
-        adapted = AdaptedLinear(matrices[path], options)
+        base, dropout = matrices[path], None
+        if options.dropout and keys is not None:
+            dropout = Dropout(path, _size(base)[1], options.dropout, keys)
+        adapted = AdaptedLinear(base, options, dropout)
         parent, _, name = path.rpartition(".")
         setattr(model.get_submodule(parent), name, adapted)
-        found |= {tensor_name(path, factor): getattr(adapted, factor) for factor in FACTORS}
+        found |= {tensor_name(path, part): getattr(adapted, part) for part in options.parts}
     return found
 
 

@@ -21,6 +21,8 @@ from torch import Tensor, nn
 from jupiterd.cycle.training.memory import logit_chunk_on, optimizer_bytes, options_on
 from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.workers.train.architectures.skeleton import skeleton
+from jupiterd.workers.train.first_magnitudes import first_magnitude
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.torch.compute_clock import ComputeClock
 from jupiterd.workers.train.torch.device import abilities, gpus_of, peak_of, platform_of
@@ -35,6 +37,7 @@ from jupiterd.workers.train.torch.torch_adapter import (
     keep_in_bf16,
     parameter_path,
 )
+from jupiterd.workers.train.torch.torch_dropout import TokenKeys, as_int32
 from jupiterd.workers.train.torch.torch_model import (
     CausalModel,
     empty_model,
@@ -70,13 +73,13 @@ class TorchEngine:
         self._shape, self._plan = shape, plan
         self.abilities = found = abilities(device)
         self.options = options_on(found, shape, plan)
-        self.adapter = plan.options.adapter
+        self.adapter, self._keys = plan.options.adapter, TokenKeys()
         self._model = self._new_model(end_token)
         bits = 0 if self.adapter is None else self.adapter.bits
         self._quantized = QuantizedMatrices(inner_model(self._model), bits)
         self._parameters = self._all = named_parameters(self._model)
         if self.adapter is not None:
-            self._parameters = adapt(inner_model(self._model), self.adapter)
+            self._parameters = adapt(inner_model(self._model), self.adapter, self._keys)
             self.load_weights(first_weights(_shapes(self._parameters), plan.seed))
             if self.options.precision == "bf16":  # before a GPU has to hold them
                 keep_in_bf16(self._all.values())
@@ -151,10 +154,20 @@ class TorchEngine:
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model that an adapter is trained beside."""
         with torch.no_grad():
-            for name, parameter in self._all.items():
-                parameter.copy_(torch.from_numpy(weights[name]))
+            for name in self._all:
+                self._load_frozen(name, weights[name])
             for name in self._quantized.names():
-                self._quantized.put(name, weights[name])
+                self._load_frozen(name, weights[name])
+
+    def _load_frozen(self, name: str, values: NDArray[np.float32]) -> None:
+        """Fill a frozen tensor, and the magnitude that begins with it, where there is one."""
+        if name in self._all:
+            self._all[name].copy_(torch.from_numpy(values))
+        else:
+            self._quantized.put(name, values)
+        turned = skeleton(self.config).turned
+        if first := first_magnitude(name, {name: values}, self._parameters, turned):
+            self._parameters[first[0]].copy_(torch.from_numpy(first[1]))
 
     def base_digest(self) -> str:
         """Return a hash of the base's quantized matrices; empty where there are none."""
@@ -253,8 +266,9 @@ class TorchEngine:
         with torch.random.fork_rng(devices=[self.device] if self.gpus else []):
             self._reserve_moments()
             began_s = self._time_s()
-            loss = self._scored.without_graphs(*self._tensors(batch))
-            (loss / batch.divisor(self.batch_sequences)).backward()
+            with self._keys.of(self._keys_of(batch)):
+                loss = self._scored.without_graphs(*self._tensors(batch))
+                (loss / batch.divisor(self.batch_sequences)).backward()
             return self._time_s() - began_s
 
     def end_passes(self) -> None:
@@ -339,7 +353,8 @@ class TorchEngine:
         total = torch.zeros((), device=self.device)
         for number, batch in enumerate(micro_batches, 1):
             global_tokens = batch.divisor(self.batch_sequences)
-            with self._group.accumulating(is_last=number == len(micro_batches)):
+            is_last = number == len(micro_batches)
+            with self._group.accumulating(is_last=is_last), self._keys.of(self._keys_of(batch)):
                 loss = self._loss(*self._tensors(batch))
                 factor = self.world_size / global_tokens * self._scale.factor
                 with nullcontext() if counts else self._giving_zeros():
@@ -365,6 +380,10 @@ class TorchEngine:
         documents = None if batch.documents is None else self._ids(batch.documents)
         counted = None if batch.counted is None else self._ids(np.flatnonzero(batch.counted))
         return self._ids(batch.inputs), self._ids(batch.targets), documents, counted
+
+    def _keys_of(self, batch: MicroBatch) -> Tensor | None:
+        keys = batch.token_keys
+        return None if keys is None else as_int32(keys.reshape(-1)).to(self.device)
 
     def _ids(self, numbers: NDArray[np.int64]) -> Tensor:
         """Return numbers on the device; a GPU fetches them from memory that isn't moved."""

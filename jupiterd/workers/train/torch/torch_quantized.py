@@ -57,6 +57,10 @@ class QuantizedMatrix(nn.Module):
         packed, scales = (torch.cat(each) for each in zip(*parts, strict=True))
         self.packed, self.scales = packed.to(device), scales.to(device)
 
+    def numbers(self, kind: torch.dtype) -> Tensor:
+        """Return the numbers that the bits stand for, [outputs, inputs]."""
+        return dequantized(self.packed, self.scales, self.size, self._bits, kind)
+
     def forward(self, x: Tensor) -> Tensor:
         """Return W x + b; x: [..., inputs]."""
         kind, device = x.dtype, x.device.type

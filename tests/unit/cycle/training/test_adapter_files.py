@@ -70,6 +70,8 @@ def test_a_module_whose_name_others_have_is_called_by_its_path() -> None:
         {"r": 64, "rank_pattern": {"q_proj": 8, "k_proj": 8, "v_proj": 8, "o_proj": 8}},
         {"lora_alpha": 4, "alpha_pattern": {"self_attn.q_proj": 16, "k_proj": 16,
                                             "v_proj": 16, "o_proj": 16}},
+        {"lora_alpha": 16.0, "alpha_pattern": {"q_proj": 16}},
+        {"lora_dropout": None},
     ],
 )  # fmt: skip
 def test_what_comes_to_one_rank_and_one_alpha_is_taken(said: dict[str, Any]) -> None:
@@ -89,17 +91,49 @@ def test_a_rank_stabilized_one_is_taken_as_such() -> None:
         ({"layer_replication": [[0, 2]]}, "its layer_replication says"),
         ({"trainable_token_indices": [1]}, "its trainable_token_indices says"),
         ({"init_lora_weights": "pissa"}, "its init_lora_weights is pissa"),
-        ({"alpha_pattern": {"q_proj": 3}}, r"its alpha_pattern gives several \(16, 3\)"),
+        ({"alpha_pattern": {"q_proj": 3}}, r"its alpha_pattern gives several \(3, 16\)"),
         ({"alpha_pattern": {"(a+)+$": 3}}, "a regular expression"),
         ({"lora_alpha": None}, "its lora_alpha is None"),
         ({"lora_alpha": "nan"}, "its lora_alpha is nan"),
         ({"lora_alpha": -1}, "its alpha is -1"),
+        ({"lora_dropout": 1.0}, "its lora_dropout is 1"),
+        ({"lora_dropout": "much"}, "its lora_dropout is much"),
+        ({"use_dora": True}, "holds no .*lora_magnitude_vector"),
     ],
 )
 def test_what_is_not_taken_is_named(said: dict[str, Any], reason: str) -> None:
     with pytest.raises(UsageError, match=reason) as caught:
         read(said)
     assert caught.value.hint
+
+
+def magnitudes(ending: str = "") -> dict[str, tuple[int, ...]]:
+    return {
+        name.replace(".lora_B.weight", f".lora_magnitude_vector{ending}"): shape[:1]
+        for name, shape in tensors().items()
+        if ".lora_B." in name
+    }
+
+
+@pytest.mark.parametrize("ending", ["", ".weight", ".default.weight", ".default"])
+def test_dora_is_taken_with_any_name_that_peft_has_had_for_its_magnitude(ending: str) -> None:
+    found = read_adapter(PEFT | {"use_dora": True}, tensors() | magnitudes(ending))
+    assert words(found) == "rank=8,alpha=16,targets=attention,dora"
+
+
+def test_its_dropout_is_taken_over() -> None:
+    assert words(read({"lora_dropout": 0.05})) == "rank=8,alpha=16,targets=attention,dropout=0.05"
+
+
+def test_magnitudes_of_one_that_is_not_dora_are_named() -> None:
+    with pytest.raises(UsageError, match="doesn't say that it is DoRA"):
+        read_adapter(PEFT, tensors() | magnitudes())
+
+
+def test_magnitudes_of_another_base_are_told_by_their_sizes() -> None:
+    files = read_adapter(PEFT | {"use_dora": True}, tensors() | magnitudes())
+    with pytest.raises(UsageError, match="k_proj has 16 outputs there, and 8 in the base"):
+        files.fitted(known_matrices(LLAMA | {"num_key_value_heads": 1}) or {}, "the base")
 
 
 def test_several_ranks_are_named() -> None:
@@ -157,6 +191,21 @@ def test_a_folder_of_mlx_lm_has_its_factors_turned_and_a_whole_scale() -> None:
     assert all(tensor.is_turned for tensor in files.tensors.values())
     with pytest.raises(UsageError, match="of the kind full"):
         read_adapter(said | {"fine_tune_type": "full"}, of_mlx())
+
+
+def test_mlx_lm_s_dora_has_magnitudes_that_lie_as_peft_s_do() -> None:
+    said = {"fine_tune_type": "dora", "lora_parameters": {"scale": 2.0, "dropout": 0.1}}
+    lengths = {
+        name.replace(".lora_b", ".m"): shape[1:]
+        for name, shape in of_mlx().items()
+        if name.endswith(".lora_b")
+    }
+    files = read_adapter(said, of_mlx() | lengths)
+    assert words(files) == "rank=8,alpha=16,layers=2,targets=attention,dropout=0.1,dora"
+    magnitude = files.tensors[
+        "base_model.model.model.layers.2.self_attn.q_proj.lora_magnitude_vector"
+    ]
+    assert (magnitude.shape, magnitude.is_turned) == ((16,), False)
 
 
 def test_layers_are_told_in_ranges() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from jupiterd.cycle.training.adapters.adapter import AdapterOptions, parse_adapter
+from jupiterd.cycle.training.adapters.adapter import AdapterOptions, checked_adapter, parse_adapter
 from jupiterd.cycle.training.adapters.adapter_size import adapter_parameters
-from jupiterd.cycle.training.adapters.quantized_base import check_quantized
+from jupiterd.cycle.training.adapters.quantized_base import check_quantized, smaller_adapters
 from jupiterd.cycle.training.plan import ModelShape, shape_of_config
 from jupiterd.daemon.catalog.model_specs import presets
 from jupiterd.errors import MissingExtraError, UsageError
@@ -23,6 +23,13 @@ from jupiterd.errors import MissingExtraError, UsageError
         ("layers=0-3+7-7", AdapterOptions(numbers="0-3+7-7")),
         ("targets=mlp.c_proj", AdapterOptions(targets="mlp.c_proj")),
         ("form=rslora", AdapterOptions(form="rslora")),
+        ("dora", AdapterOptions(dora=True)),
+        ("rank=8, dora ,dropout=0.1", AdapterOptions(rank=8, alpha=16, dropout=0.1, dora=True)),
+        ("dropout=0.12345678", AdapterOptions(dropout=0.12345678)),
+        ("dropout=0", AdapterOptions()),
+        ("form=rslora,dora", AdapterOptions(form="rslora", dora=True)),
+        ("layers=0-0+0-1", AdapterOptions(numbers="0-1")),
+        ("layers=4-7+0-3+9-9", AdapterOptions(numbers="0-7+9-9")),
     ],
 )
 def test_what_a_text_means(text: str, wanted: AdapterOptions) -> None:
@@ -35,7 +42,12 @@ def test_what_a_text_means(text: str, wanted: AdapterOptions) -> None:
     [
         ("my-run", "my-run is none of rank"),
         ("rank", "rank is none of rank"),
-        ("dropout=0.1", "dropout=0.1 is none of rank"),
+        ("dropout", "dropout is none of rank"),
+        ("dropout=1", "dropout=1"),
+        ("dropout=-0.1", "dropout=-0.1"),
+        ("dropout=nan", "dropout=nan"),
+        ("dora=yes", "dora=yes is none of rank"),
+        ("dora,dora", "dora is said twice"),
         ("base=x", "base=x is none of rank"),
         ("rank=0", "rank=0"),
         ("rank=9999", "rank=9999"),
@@ -134,7 +146,7 @@ def test_layers_may_be_told_one_by_one() -> None:
 
 def test_layers_that_are_none_are_refused():
     with pytest.raises(UsageError, match="layers=1-0 is no layer") as caught:
-        adapter_parameters(shape_of("llama"), parse_adapter("layers=1-0"))
+        parse_adapter("layers=0-0+1-0")
     assert caught.value.hint == "the lower number comes first, such as layers=3-5"
 
 
@@ -142,6 +154,41 @@ def test_ranks_of_older_builds_are_told_nothing_of_choices_that_nobody_made():
     """They refuse a field that they don't know."""
     plain = parse_adapter("rank=8").to_plain()
     assert plain.keys() == {"rank", "alpha", "form", "layers", "targets", "base"}
+    chosen = parse_adapter("rank=8,dropout=0.1,dora").to_plain()
+    assert (chosen["dropout"], chosen["dora"]) == (0.1, True)
     told = parse_adapter("rank=8,layers=0-1").to_plain()
     assert told["numbers"] == "0-1"
     assert AdapterOptions.from_plain(told) == parse_adapter("rank=8,layers=0-1")
+
+
+def test_dora_has_one_number_for_each_output_more() -> None:
+    plain, dora = (
+        adapter_parameters(shape_of("llama"), parse_adapter(f"rank=2{more}"))
+        for more in ("", ",dora")
+    )
+    assert dora - plain == 2 * (4 * 16 + 2 * 32 + 16)
+
+
+def test_the_outputs_of_matrices_that_lie_turned_are_counted() -> None:
+    config = {
+        "model_type": "gpt2", "vocab_size": 512, "n_embd": 16, "n_layer": 1, "n_head": 2,
+        "n_positions": 64,
+    }  # fmt: skip
+    shape = shape_of_config("gpt2", config, presets()[0].recipe)
+    plain, dora = (
+        adapter_parameters(shape, parse_adapter(f"rank=2,targets=c_attn{more}"))
+        for more in ("", ",dora")
+    )
+    assert dora - plain == 3 * 16
+
+
+def test_a_smaller_adapter_has_the_last_of_the_layers_that_were_named() -> None:
+    adapter = parse_adapter("layers=2-3+6-7+20-23")
+    found = dict(smaller_adapters(adapter, 24))
+    assert list(found) == ["--lora with layers=20-23", "--lora with layers=22-23"]
+    assert found["--lora with layers=20-23"] == parse_adapter("layers=20-23")
+
+
+def test_what_a_domain_says_wrong_is_told_without_the_option_s_name() -> None:
+    with pytest.raises(ValueError, match=r"^rank=0: "):
+        checked_adapter("rank=0")

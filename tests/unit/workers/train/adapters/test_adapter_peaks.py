@@ -14,6 +14,7 @@ from jupiterd.cycle.training.adapters.adapter import parse_adapter
 from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.memory import memory_need
 from jupiterd.cycle.training.plan import ModelShape
+from jupiterd.workers.train.dropout_mask import token_keys
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.training_engine import MicroBatch
 from tests.support.workers.tiny_engine import tiny_plan
@@ -49,19 +50,26 @@ def kept_bytes(engine: TorchEngine) -> int:
         found[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    own = {p.untyped_storage().data_ptr() for p in engine._model.parameters()}
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss = engine._loss(*engine._tensors(*batch()))
+    own = {
+        each.untyped_storage().data_ptr()
+        for each in (*engine._model.parameters(), *engine._model.buffers())
+    }
+    (given,) = batch()
+    given = given._replace(token_keys=token_keys("s", np.arange(6), given.inputs.shape[1]))
+    draws = engine._keys.of(engine._keys_of(given))
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor), draws:
+        loss = engine._loss(*engine._tensors(given))
     assert loss.requires_grad
     return sum(size for place, size in found.items() if place not in own)
 
 
+@pytest.mark.parametrize("more", ["", ",dropout=0.1", ",dora", ",dropout=0.1,dora"])
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", ["qwen3", "llama", "gpt2"])
-def test_torch_keeps_of_each_layer_what_is_planned(kind: str, target: str):
+def test_torch_keeps_of_each_layer_what_is_planned(kind: str, target: str, more: str):
     if kind == "gpt2" and "_proj" in target:
         target = "c_attn" if "q_proj" in target else "c_proj"
-    lora = f"rank=4,targets={target}"
+    lora = f"rank=4,targets={target}{more}"
     few, many = (kept_bytes(on_torch(shape_of(kind, layers), lora)) for layers in (2, 4))
     shape, (of,) = shape_of(kind, 4), batch()
     planned = adapted_layers(shape, parse_adapter(lora), Widths(4, 4, is_mlx=False)).each
@@ -77,7 +85,11 @@ def test_torch_keeps_nothing_below_the_first_adapter():
 
 
 @pytest.mark.mlx
-@pytest.mark.parametrize("lora", ["rank=4", "rank=4,targets=q_proj+v_proj", "rank=4,layers=3"])
+@pytest.mark.parametrize(
+    "lora",
+    ["rank=4", "rank=4,targets=q_proj+v_proj", "rank=4,layers=3", "rank=4,dropout=0.1",
+     "rank=4,dora", "rank=4,dropout=0.1,layers=3,dora"],
+)  # fmt: skip
 def test_mlx_takes_as_much_as_is_planned(lora: str):
     mx = pytest.importorskip("mlx.core")
     shape = shape_of("llama", 8, vocab_size=2_048).model_copy(update={"seq_len": 256})
@@ -87,7 +99,8 @@ def test_mlx_takes_as_much_as_is_planned(lora: str):
     before = mx.get_active_memory()
     mx.reset_peak_memory()
     ids = np.random.default_rng(3).integers(1, 300, (2, shape.seq_len + 1))
-    engine.try_pass(MicroBatch(ids[:, :-1], ids[:, 1:]))
+    keys = token_keys("s", np.arange(2), shape.seq_len)
+    engine.try_pass(MicroBatch(ids[:, :-1], ids[:, 1:], token_keys=keys))
     plan = tiny_plan(shape, adapter=parse_adapter(lora)).model_copy(
         update={"micro_batch_sequences": 2}
     )

@@ -17,7 +17,12 @@ from tests.unit.workers.test_train import checkpoints, train
 from tests.unit.workers.train.test_mlx_train import said
 
 BASE = "b" * 64
-ADAPTER = parse_adapter("rank=4").model_copy(update={"base": BASE})
+WORDS = ("rank=4", "rank=4,dropout=0.1,dora")
+ADAPTER = parse_adapter(WORDS[0]).model_copy(update={"base": BASE})
+
+
+def plan_of(words: str) -> TrainPlan:
+    return plan(parse_adapter(words).model_copy(update={"base": BASE}))
 
 
 def plan(adapter: AdapterOptions | None = ADAPTER, steps: int = 6) -> TrainPlan:
@@ -62,12 +67,14 @@ def test_a_checkpoint_is_a_folder_of_peft_and_holds_nothing_of_the_base(
     assert all(".lora_A." in name or ".lora_B." in name for name in names)
 
 
+@pytest.mark.parametrize("words", WORDS)
 def test_a_run_goes_on_from_its_checkpoint_to_the_same_end(
-    given: dict[str, str], tmp_path: Path
+    given: dict[str, str], tmp_path: Path, words: str
 ) -> None:
-    whole = tmp_path / "out" / trained(given, tmp_path / "out")[-1].path
+    by = plan_of(words)
+    whole = tmp_path / "out" / trained(given, tmp_path / "out", by)[-1].path
     half = tmp_path / "out" / "checkpoint-00000003"
-    again = trained(given | {"checkpoint": str(half)}, tmp_path / "again")[-1]
+    again = trained(given | {"checkpoint": str(half)}, tmp_path / "again", by)[-1]
     found, wanted = tensors(tmp_path / "again" / again.path), tensors(whole)
     assert found.keys() == wanted.keys()
     assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
@@ -75,11 +82,15 @@ def test_a_run_goes_on_from_its_checkpoint_to_the_same_end(
 
 @pytest.mark.mlx
 @pytest.mark.xdist_group("mlx")
-def test_mlx_goes_on_from_what_torch_has_begun(given: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", WORDS)
+def test_mlx_goes_on_from_what_torch_has_begun(
+    given: dict[str, str], tmp_path: Path, words: str
+) -> None:
     pytest.importorskip("mlx.core")
-    whole = tmp_path / "out" / trained(given, tmp_path / "out")[-1].path
+    by = plan_of(words)
+    whole = tmp_path / "out" / trained(given, tmp_path / "out", by)[-1].path
     half = tmp_path / "out" / "checkpoint-00000003"
-    params = train_params(tiny_shape(), plan()) | {"device": "cpu"}
+    params = train_params(tiny_shape(), by) | {"device": "cpu"}
     run_to_end(
         [{"name": "mlx", "params": params, "inputs": given | {"checkpoint": str(half)},
           "folder": str(tmp_path)}], tmp_path, "trainer",
@@ -89,6 +100,21 @@ def test_mlx_goes_on_from_what_torch_has_begun(given: dict[str, str], tmp_path: 
     wanted = tensors(whole)
     for name, values in tensors(found).items():
         assert np.allclose(values, wanted[name], atol=1e-4), name
+
+
+def test_what_has_dropout_is_trained_with_it_and_says_so(
+    given: dict[str, str], tmp_path: Path
+) -> None:
+    with_it, without = (
+        tmp_path / name / trained(given, tmp_path / name, plan_of(words))[-1].path
+        for name, words in (("with", "rank=4,dropout=0.1"), ("without", "rank=4"))
+    )
+    said = json.loads((with_it / "adapter_config.json").read_text())
+    assert (said["lora_dropout"], said["use_dora"]) == (0.1, False)
+    ours, theirs = (
+        load_file(folder / "adapter_model.safetensors") for folder in (with_it, without)
+    )
+    assert all(not np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
 def test_an_adapter_of_another_rank_is_refused(given: dict[str, str], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from jupiterd.workers.train.torch.torch_model import inner_model
 from jupiterd.workers.train.torch.torch_quantized import QuantizedMatrix
 from tests.support.workers.tiny_engine import tiny_plan
 from tests.unit.workers.train.adapters.test_adapter_engines import base_of, losses, on_torch
+from tests.unit.workers.train.adapters.test_dropout import parts
 from tests.unit.workers.train.adapters.test_quantized_base import wide_shape
 from tests.unit.workers.train.architectures import test_mlx_models
 from tests.unit.workers.train.architectures.test_mlx_models import batch
@@ -227,3 +228,15 @@ def test_ranks_share_gradients_beside_quantized_weights():
     ours.put_gradients(gradients)
     ours.take_step(5e-3)
     assert ours.nats(batch()) < before
+
+
+@needs_bitsandbytes
+@pytest.mark.parametrize("quantize", DISTANCE)
+def test_dora_and_dropout_learn_beside_them_as_beside_their_numbers(quantize: str):
+    lora = "rank=4,dropout=0.1,dora"
+    engine = on_torch(wide_shape(), f"{lora},quantize={quantize}")
+    other = with_dequantized(engine, wide_shape(), lora)
+    other.load_weights(engine.weights())
+    for step in range(10):
+        ours, theirs = (each.step(parts(step), 5e-3)[0] for each in (engine, other))
+        assert ours == pytest.approx(theirs, abs=1e-5)

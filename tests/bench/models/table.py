@@ -213,6 +213,8 @@ jupiterctl train start --data ./texts --model ./my-model --lora rank=32,layers=8
 | form | `lora`, or `rslora`: alpha / root of the rank | lora |
 | layers | how many of the last layers get one; `all`; or which, from 0 on: `0-7+12-12` | all |
 | targets | `attention`, `mlp`, `all`, modules: `q_proj+v_proj`, or paths: `mlp.c_proj` | all |
+| dropout | the share of a matrix's inputs that the adapter doesn't see, others at each step | 0 |
+| `dora` alone | lengths of matrices' rows are learned apart from their directions (DoRA) | not |
 | quantize | `4bit`, `8bit` or `none`, as `--quantize` says it | none |
 
 With `--quantize 4bit` (or `8bit`) the matrices in the model's layers are kept in as many bits
@@ -230,6 +232,11 @@ A folder that `mlx_lm.convert -q` wrote (affine, 4 or 8 bits) is trained beside 
 without `--quantize`. It is scored and answers on MLX, too; for torch, `--merge` and cycles begin
 with the whole model. GPTQ, AWQ, bitsandbytes and other forms are refused by name.
 
+Which inputs a dropout leaves out follows from the seed, from where a sequence stands in the data's
+order and from the matrix. So a step that is taken again after a machine was lost leaves out the
+same ones, whatever machines, micro batches and engines it falls to; scores leave out nothing. With
+DoRA a step keeps what comes out of each adapted matrix, which the plan counts, and takes longer.
+
 Checkpoints are folders that the package peft reads. The base is kept beside them in the store:
 chat, scores and `model eval` put both together. `model export` writes the adapter alone (`--format
 hf` for peft, `mlx` for mlx-lm's `--adapter-path`), or with `--merge` one whole model in any format.
@@ -246,11 +253,12 @@ jupiterctl train start --data ./texts --model ./my-model --adapter ./their-adapt
 
 Which modules it has, and its rank, is told by its tensors, so `target_modules` may be a list, a
 pattern or `all-linear`. It must have one rank and one alpha for all, and the same modules in each
-of its layers; both kinds of scale (`use_rslora`) are taken. Refused by name, before anything is
-copied: DoRA, biases, `modules_to_save`, several ranks or alphas, initial values that change the
-base (PiSSA and its kin), pickles, and an adapter whose shapes are those of another base. Where it
-names its base by the id of an artifact, other weights are refused before training starts, though
-not by a dry run. It is trained without dropout, whatever its `lora_dropout` says.
+of its layers; both kinds of scale (`use_rslora`) are taken, DoRA (`use_dora`, or mlx-lm's
+`fine_tune_type`) too, and training goes on with its dropout. Refused by name, before anything is
+copied: biases, `modules_to_save`, several ranks or alphas, initial values that change the base
+(PiSSA and its kin), pickles, and an adapter whose shapes are those of another base. Where it names
+its base by the id of an artifact, other weights are refused before training starts, though not by a
+dry run.
 
 ## GGUF
 

@@ -401,7 +401,7 @@ def test_a_loss_that_is_no_number_ends_the_run(
 
 def beside_frozen(plan: TrainPlan) -> TrainPlan:
     """Return a plan that trains an adapter."""
-    options = plan.options.model_copy(update={"adapter": parse_adapter("rank=4")})
+    options = plan.options.model_copy(update={"adapter": parse_adapter("rank=4,dropout=0.1,dora")})
     return plan.model_copy(update={"options": options})
 
 

@@ -25,6 +25,8 @@ PEAKS_MIB = {
     "LoRA attention": 2_903,
     "LoRA q+v": 2_776,
     "LoRA of 8 layers": 2_395,
+    "LoRA beside 4 bits": 1_397,
+    "LoRA beside 8 bits": 1_309,
 }
 """Of worker processes on a Linux machine of two cores, by `make bench-train ONLY=memory`."""
 MLX_PEAKS_MIB = {

@@ -3,7 +3,7 @@
 Owns the form of a part's folder, and whether parts make up whole files. Doesn't know tensors, or
 who writes and who puts together. Other ranks' parts fill what this one leaves out.
 
-    part.json   {"extents": [[file, offset, length], ...]}: where in the checkpoint the bytes lie
+    part.json   {"name": ..., "extents": [[file, offset, length], ...]}: where the bytes lie
     part.bin    those bytes, one extent after the other
     files/      whole files of the checkpoint, which one rank alone has: texts, the tokenizer
 """
@@ -44,10 +44,14 @@ class CheckpointPart:
 
     extents: Sequence[Extent]
     """In the order in which their bytes follow each other."""
+    name: str = ""
+    """Says whose it is: parts without bytes would be the same artifact otherwise, and go with one
+    that is old."""
 
     def to_text(self) -> str:
         """Return it as part.json has it."""
-        return json.dumps({"extents": [astuple(extent) for extent in self.extents]})
+        rows = [astuple(extent) for extent in self.extents]
+        return json.dumps({"name": self.name, "extents": rows})
 
     @classmethod
     def of_text(cls, text: str) -> Self:

@@ -17,7 +17,7 @@ from pathlib import Path
 from jupiterd.daemon.artifacts.checkpoint_assembly import assemble
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.runtime.work_events import CheckpointStored
-from jupiterd.errors import DiskFullError, JupiterError
+from jupiterd.errors import DiskFullError, JupiterError, WorkFailedError
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.disk import NO_ROOM, is_no_room
@@ -53,11 +53,20 @@ class CheckpointParts:
             self._news.set()
 
     async def rest(self) -> list[tuple[NodeId, CheckpointStored]]:
-        """Return the last set that is whole and wasn't put together, as a checkpoint by now."""
+        """Return the last set that is whole and wasn't put together, as a checkpoint by now.
+
+        Also the one that was about to be when its attempt ended.
+        """
         found: list[tuple[NodeId, CheckpointStored]] = []
-        with suppress(JupiterError):  # it is logged
-            await self._assemble_newest(lambda node, made: found.append((node, made)))
+        while self._whole and not found:  # one that can't be made is logged, and is no more
+            with suppress(JupiterError):
+                await self._assemble_newest(lambda node, made: found.append((node, made)))
         return found
+
+    @property
+    def _whole(self) -> list[int]:
+        """Return the steps of which all parts are there."""
+        return [step for step, found in self._sets.items() if len(found) == self._ranks]
 
     async def _assemble_all(self, add: Add) -> None:
         while True:
@@ -75,18 +84,18 @@ class CheckpointParts:
         Raises:
             JupiterError: a part can't be had, or there is no room.
         """
-        whole = [step for step, found in self._sets.items() if len(found) == self._ranks]
-        if not whole:
+        if not self._whole:
             return False
-        newest = max(whole)
+        newest = max(self._whole)
         parts = [self._sets[newest][rank] for rank in range(self._ranks)]
-        self._sets = {step: found for step, found in self._sets.items() if step > newest}
         try:
             artifact = await self._made([part.artifact for _, part in parts])
         except JupiterError as error:
+            del self._sets[newest]
             extra = {"step": newest, "reason": error.message}
             log.warning("checkpoint_not_assembled", extra=extra)
             raise
+        self._sets = {step: each for step, each in self._sets.items() if step > newest}
         log.info("checkpoint_assembled", extra={"step": newest, "artifact": artifact})
         add(self._self_id, CheckpointStored(artifact, parts[0][1].progress))
         await self._drop([part.artifact for node, part in parts if node != self._self_id])
@@ -112,6 +121,7 @@ def _assembled(store: ArtifactStore, parts: list[Path]) -> ArtifactId:
     Raises:
         CorruptArtifactError: they don't make up a whole one.
         DiskFullError: there is no room.
+        WorkFailedError: a part was removed meanwhile, or the disk fails.
     """
     try:
         with store.draft() as draft:
@@ -120,4 +130,4 @@ def _assembled(store: ArtifactStore, parts: list[Path]) -> ArtifactId:
     except OSError as error:
         if is_no_room(error):
             raise DiskFullError(NO_ROOM) from error
-        raise
+        raise WorkFailedError(f"parts couldn't be put together: {error}") from error

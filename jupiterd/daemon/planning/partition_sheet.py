@@ -59,7 +59,7 @@ class ExchangeCost:
     cut_s: float
     """As it is cut."""
     saved_every_s: float
-    """Between two checkpoints, for which all ranks wait."""
+    """Between two checkpoints that are whole at the leader."""
     is_measured: bool
     """All links between the machines were measured."""
 
@@ -78,7 +78,6 @@ def exchange_cost(
     """Return what exchanging takes by the links that are known; others carry what is usual."""
     from jupiterd.cycle.training.architectures import parameter_count
     from jupiterd.cycle.training.memory import checkpoint_bytes
-    from jupiterd.cycle.training.save_clock import joint_interval_s
 
     ranks, nodes = len(choice.gang), dict.fromkeys(choice.gang)
     known = qualities(fleet_view.connectivity, nodes)
@@ -90,15 +89,20 @@ def exchange_cost(
     return ExchangeCost(
         all_reduce_s(parameters, FP32_BYTES, ranks, wires),
         cut_exchange_s(numbers * FP32_BYTES, messages, wires),
-        joint_interval_s(_written_s(checkpoint_bytes(shape, plan.options), wires)),
+        _saved_every_s(checkpoint_bytes(shape, plan.options), partition, wires),
         all(wire.is_measured for wire in wires),
     )
 
 
-def _written_s(size_bytes: int, wires: Sequence[Wire]) -> float:
-    """Return how long a checkpoint takes, which one rank takes in and writes."""
-    rates = [wire.bytes_per_s for wire in wires]
-    return size_bytes / min([SLOWEST_DISK_BYTES_PER_S, *rates])
+def _saved_every_s(size_bytes: int, partition: Partition, wires: Sequence[Wire]) -> float:
+    """Return how often parts of a checkpoint of so many bytes are written and brought together."""
+    from jupiterd.cycle.training.save_clock import joint_interval_s
+
+    shares = [partition.share(rank) for rank in range(len(partition.parts))]
+    written_s = size_bytes * max(shares) / SLOWEST_DISK_BYTES_PER_S
+    slowest = min((wire.bytes_per_s for wire in wires), default=SLOWEST_DISK_BYTES_PER_S)
+    fetched_s = size_bytes * (1 - min(shares)) / slowest
+    return max(joint_interval_s(written_s), fetched_s)
 
 
 def _exchanges(partition: Partition, passes: int) -> int:

@@ -75,7 +75,8 @@ class PartWriter:
                 self._add_files(draft / FILES_DIR, state, best)
             with (draft / DATA_FILE).open("wb") as data:
                 extents = [*self._written(data, leaves_out_weights=leaves_out)]
-            text = CheckpointPart(extents).to_text()
+            name = f"rank {self._engine.rank} of step {state.step}, round {state.round}"
+            text = CheckpointPart(extents, name).to_text()
             (draft / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
 
     def _layout(self) -> tuple[Mapping[str, bytes], Mapping[str, tuple[str, int]]]:

@@ -1,5 +1,6 @@
 """Parts that ranks have written side by side become a checkpoint at the leader."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.leader.checkpoint_parts import CheckpointParts
 from jupiterd.daemon.runtime.work_events import CheckpointStored
+from jupiterd.errors import WorkFailedError
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.protocol.checkpoint_part import (
     DATA_FILE,
@@ -115,3 +117,32 @@ async def test_a_part_that_is_gone_costs_its_step_alone(tmp_path: Path) -> None:
             add(parts, nodes, range(2, 3), 5, tmp_path)
             add(parts, nodes, range(3), 7, tmp_path)
         assert [stored.progress.step for _, stored in made] == [7]
+
+
+async def test_where_the_last_set_is_gone_the_one_before_it_counts(tmp_path: Path) -> None:
+    async with parts_of(tmp_path) as (nodes, parts):
+        add(parts, nodes, range(3), 5, tmp_path)
+        lost = part_of(nodes[1], 1, 6, tmp_path)
+        nodes[1].artifact_cache.store.remove(lost.artifact)
+        add(parts, nodes, range(1), 6, tmp_path)
+        parts.add(1, nodes[1].identity.node_id, lost)
+        add(parts, nodes, range(2, 3), 6, tmp_path)
+        ((_, stored),) = await parts.rest()
+        assert stored.progress.step == 5
+
+
+async def test_a_set_that_was_being_put_together_as_the_attempt_broke_off_counts(
+    tmp_path: Path,
+) -> None:
+    async with parts_of(tmp_path) as (nodes, parts):
+        add(parts, nodes, range(3), 5, tmp_path)
+        with pytest.raises(ExceptionGroup):
+            await broken_off(parts)
+        ((_, stored),) = await parts.rest()
+        assert stored.progress.step == 5
+
+
+async def broken_off(parts: CheckpointParts) -> None:
+    async with parts.assembling(lambda _node, _stored: None):
+        await asyncio.sleep(0)  # it has begun by now
+        raise WorkFailedError("a rank was killed")

@@ -155,3 +155,13 @@ def test_a_part_that_is_shorter_than_it_says_makes_no_checkpoint(tmp_path: Path)
     (part / DATA_FILE).write_bytes(b"data")
     with pytest.raises(CorruptArtifactError, match="shorter"):
         assemble([part], tmp_path / "all")
+
+
+def test_parts_without_bytes_are_no_equal_artifacts(
+    engine: RankOf, tokenizer: Path, tmp_path: Path
+) -> None:
+    texts = {
+        (part / DESCRIPTION_FILE).read_text()
+        for part in written(engine, tokenizer, tmp_path, (1, 0, 0))
+    }
+    assert len(texts) == 3

@@ -15,7 +15,6 @@ from jupiterd.cycle.training.partition.partition import PARAM, Partition
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.machine_devices import seats_of
 from jupiterd.daemon.planning.partition_support import can_all_cut
-from jupiterd.daemon.planning.trained_round import TrainedRound
 from jupiterd.errors import MemoryMissingError, TooLargeForDeviceError
 from jupiterd.ids import NodeId
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.training.engine_options import DeviceAbilities
     from jupiterd.cycle.training.partition.partition_choice import PartitionChoice
     from jupiterd.cycle.training.plan import TrainPlan
+    from jupiterd.daemon.planning.trained_round import TrainedRound
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class GangPartition:
 def partition_of_gang(
     machines: Machines,
     state: CycleState,
-    trained_round: TrainedRound,
+    trained_round: "TrainedRound",
     choice: EngineChoice,
     most_at_a_time: int = 0,
 ) -> GangPartition | None:
@@ -106,7 +106,7 @@ def _is_other(chosen: "PartitionChoice", plan: "TrainPlan") -> bool:
 def _waits(
     machines: Machines,
     state: CycleState,
-    trained_round: TrainedRound,
+    trained_round: "TrainedRound",
     choice: EngineChoice,
     devices: "list[DeviceAbilities]",
 ) -> str:

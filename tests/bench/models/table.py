@@ -206,6 +206,10 @@ jupiterctl train start --data ./texts --model HuggingFaceTB/SmolLM2-135M-Instruc
 jupiterctl train start --data ./texts --model ./my-model --lora rank=32,layers=8,targets=attention
 ```
 
+`lora: rank=16` in a machine's `jupiter.yaml` does so in all that is started there with given
+weights, cycles with `--init` as well, unless the command or the domain says another thing;
+`--lora off` trains all weights. The plan names the machine whose setting it is.
+
 | part | what it says | unless it is said |
 |---|---|---|
 | rank | columns of the small matrices | 16 |
@@ -241,6 +245,12 @@ Checkpoints are folders that the package peft reads. The base is kept beside the
 chat, scores and `model eval` put both together. `model export` writes the adapter alone (`--format
 hf` for peft, `mlx` for mlx-lm's `--adapter-path`), or with `--merge` one whole model in any format.
 A cycle's rounds train one with `cycle start --init MODEL --lora` ([how](cycle.md#with-an-adapter)).
+
+The folder of an adapter that peft or mlx-lm wrote is a model, too, for `model chat`, `model
+eval`, `model serve` and `model export`: `jupiterctl model chat ./their-adapter`. Its base is
+the folder that it names, or a model of the hub that is on this disk, or one of the cluster by
+its id or name; else `--base FOLDER` names it. `model export ./their-adapter --merge --format
+gguf --to ./gguf` makes one file of both.
 
 Training can begin with an adapter that peft or mlx-lm wrote. `--model` may name its folder alone
 where the base that it names is a folder here, a model of the cluster or of the hub; else `--model`

@@ -22,6 +22,7 @@ from jupiterd.workers.train.torch.partition.cut_model import CutModel, with_zero
 from jupiterd.workers.train.torch.partition.cut_options import cut_options
 from jupiterd.workers.train.torch.partition.recast_weights import recast_weights
 from jupiterd.workers.train.torch.process_group import ProcessGroup
+from jupiterd.workers.train.torch.torch_dropout import TokenKeys
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.train.torch.torch_model import (
     LastLogits,
@@ -57,7 +58,7 @@ class PartitionedTorchEngine(TorchEngine):
         self._shape, self._plan, self.partition = shape, plan, partition
         self.abilities = abilities(device)
         self.options = cut_options(self.abilities, shape, plan, partition, group.rank)
-        self.adapter = None
+        self.adapter, self._keys = None, TokenKeys()
         self._model = model_without_memory(shape, end_token, self.options)
         self._cut = CutModel(self._model, partition, group, device)
         self._parameters = self._all = self._cut.pieces

@@ -63,11 +63,12 @@ class CheckpointPart:
         try:
             rows = json.loads(text)["extents"]
             found = [Extent(str(file), int(offset), int(size)) for file, offset, size in rows]
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise CorruptArtifactError("a part of a checkpoint can't be read") from error
         for extent in found:
             path = PurePosixPath(extent.file)
-            if path.is_absolute() or ".." in path.parts or extent.offset < 0 or extent.end < 0:
+            is_outside = not path.parts or path.is_absolute() or ".." in path.parts
+            if is_outside or "\0" in extent.file or min(extent.offset, extent.size_bytes) < 0:
                 raise CorruptArtifactError(f"a part of a checkpoint names {extent.file}")
         return cls(found)
 

@@ -5,7 +5,7 @@ is handed in.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
 
 from jupiterd.cluster.facts.attempt_facts import LEFT_OPEN, AttemptClosed
@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 FINISHED = "finished"
 STOPPED = "one of its machines was stopped"
 """All steps that were begun are finished, and the round isn't."""
+
+
+Unrecorded = Callable[[], Awaitable[Sequence[tuple[NodeId, CheckpointStored]]]]
+"""Returns checkpoints that aren't recorded yet, and who holds them; called once ranks are ended."""
 
 
 class AttemptEnd:
@@ -54,7 +58,7 @@ class AttemptEnd:
         code: str = "",
         *,
         saves_last_step: bool = False,
-        unrecorded: Sequence[tuple[NodeId, CheckpointStored]] = (),
+        unrecorded: Unrecorded | None = None,
         silent: AbstractSet[NodeId] = frozenset(),
     ) -> None:
         """End it and record that; an error on the way is logged, so that the reason isn't lost.
@@ -69,7 +73,8 @@ class AttemptEnd:
             is_whole = gang_plan.partition is None  # else no survivor has what a lost one held
             save = await self._save_request(gang_plan) if saves_last_step and is_whole else None
             saved = await self._calls.end_gang(gang_plan.gang, gang_plan.attempt, save, silent)
-            saved += [each for each in unrecorded if each[0] not in silent]
+            more = [] if unrecorded is None else await unrecorded()
+            saved += [each for each in more if each[0] not in silent]
             self._transition_timing.mark("ended")
             is_joined = not saves_last_step and reason not in (FINISHED, LEFT_OPEN)
             last = await latest(

@@ -280,15 +280,13 @@ class GangSupervisor:
         if self._island_reseed:
             self._services.pseudo_gradients.set_training(self._cycle, is_training=False)
         commits, self._commits = self._commits, CheckpointCommits()
-        unrecorded, silent = [*commits.unrecorded], frozenset(self._watch.silent)
-        if self._parts is not None:
-            unrecorded += await self._parts.rest()
+        silent = frozenset(self._watch.silent)
         await self._ending.end(
             gang_plan,
             reason,
             code,
             saves_last_step=saves_last_step,
-            unrecorded=unrecorded,
+            unrecorded=partial(_unrecorded, commits, self._parts),
             silent=silent,
         )
 
@@ -333,7 +331,7 @@ class GangSupervisor:
                 yield
             return
         reach, ranks = self._services.reach, len(gang_plan.gang)
-        self._parts = CheckpointParts(reach, self._term.self_id, ranks)
+        self._parts = CheckpointParts(reach, self._term.self_id, ranks, self._alarm.ring)
         async with recording, self._parts.assembling(self._commits.add):
             yield
 
@@ -437,3 +435,10 @@ class GangSupervisor:
             self._alarm.ring(stored.progress.step, error.message)
         else:
             self._alarm.over()
+
+
+async def _unrecorded(
+    commits: CheckpointCommits, parts: CheckpointParts | None
+) -> list[tuple[NodeId, CheckpointStored]]:
+    """Return what an attempt has left, with a checkpoint of the parts that its ranks have left."""
+    return [*commits.unrecorded, *([] if parts is None else await parts.rest())]

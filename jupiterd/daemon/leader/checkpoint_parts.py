@@ -28,11 +28,22 @@ Add = Callable[[NodeId, CheckpointStored], None]
 """Takes a checkpoint that is whole, and who holds it."""
 
 
+Failed = Callable[[int, str], None]
+"""Told of the step whose parts couldn't be put together, and why."""
+
+
+def _nobody(_step: int, _reason: str) -> None:
+    """Tell nobody."""
+
+
 class CheckpointParts:
     """Those of one attempt."""
 
-    def __init__(self, reach: ArtifactReach, self_id: NodeId, ranks: int) -> None:
+    def __init__(
+        self, reach: ArtifactReach, self_id: NodeId, ranks: int, failed: Failed = _nobody
+    ) -> None:
         self._reach, self._self_id, self._ranks = reach, self_id, ranks
+        self._failed = failed
         self._sets: dict[int, dict[int, tuple[NodeId, CheckpointStored]]] = {}
         """Step -> rank -> who holds its part, and the part."""
         self._news = asyncio.Event()
@@ -45,7 +56,11 @@ class CheckpointParts:
 
     @asynccontextmanager
     async def assembling(self, add: Add) -> AsyncGenerator[None]:
-        """Put together meanwhile; leaving the context waits for the rest, an error leaves it."""
+        """Put together meanwhile; leaving the context waits for the rest, an error leaves it.
+
+        Raises:
+            JupiterError: the last set couldn't be put together, and nothing follows it.
+        """
         async with asyncio.TaskGroup() as group:
             group.create_task(self._assemble_all(add))
             yield
@@ -70,9 +85,13 @@ class CheckpointParts:
 
     async def _assemble_all(self, add: Add) -> None:
         while True:
-            with suppress(JupiterError):  # it is logged, and the next one contains all of it
+            try:
                 if await self._assemble_newest(add):
                     continue
+            except JupiterError:  # it was told, and the next one contains all of it
+                if self._is_complete and not self._whole:
+                    raise
+                continue
             if self._is_complete:
                 return
             self._news.clear()
@@ -94,6 +113,7 @@ class CheckpointParts:
             del self._sets[newest]
             extra = {"step": newest, "reason": error.message}
             log.warning("checkpoint_not_assembled", extra=extra)
+            self._failed(newest, error.message)
             raise
         self._sets = {step: each for step, each in self._sets.items() if step > newest}
         log.info("checkpoint_assembled", extra={"step": newest, "artifact": artifact})
@@ -127,7 +147,7 @@ def _assembled(store: ArtifactStore, parts: list[Path]) -> ArtifactId:
         with store.draft() as draft:
             assemble(parts, draft)
             return store.ingest(draft)
-    except OSError as error:
-        if is_no_room(error):
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and is_no_room(error):
             raise DiskFullError(NO_ROOM) from error
         raise WorkFailedError(f"parts couldn't be put together: {error}") from error

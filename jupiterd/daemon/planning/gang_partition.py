@@ -5,7 +5,7 @@ know the choice (`cycle.training.partition.partition_choice`), or who is in the 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.ledger.cycle_state import CycleState
@@ -14,15 +14,19 @@ from jupiterd.cluster.training.asked_partition import asked_shard, memory_limits
 from jupiterd.cycle.training.partition.partition import PARAM, Partition
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.machine_devices import seats_of
-from jupiterd.daemon.planning.partition_support import can_all_cut
+from jupiterd.daemon.planning.partition_support import can_all_cut, lacking_names
 from jupiterd.errors import MemoryMissingError, TooLargeForDeviceError
 from jupiterd.ids import NodeId
+from jupiterd.versions import UPGRADE
 
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.training.engine_options import DeviceAbilities
     from jupiterd.cycle.training.partition.partition_choice import PartitionChoice
     from jupiterd.cycle.training.plan import TrainPlan
     from jupiterd.daemon.planning.trained_round import TrainedRound
+
+
+_UPGRADE: Final = f"upgrade that machine, {UPGRADE}, or remove it: jupiterctl node remove"
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def partition_of_gang(
     shard, limits = asked_shard(state), memory_limits(state)
     seats = seats_of(machines, [choice], limits)
     is_known = len(seats) == len(choice.gang)
-    if trained_round.parent or not (shard and is_known and can_all_cut(machines, choice)):
+    if trained_round.parent or not shard or not seats:
         return None
     from jupiterd.cycle.training.partition.partition_choice import chosen_partition
 
@@ -87,6 +91,9 @@ def partition_of_gang(
         size = min(most_at_a_time, plan.micro_batch_sequences)
         plan = plan.model_copy(update={"micro_batch_sequences": size})
     devices = [seat.device for seat in seats]
+    if not (is_known and can_all_cut(machines, choice)):
+        _check_whole(trained_round, plan, devices, lacking_names(machines, choice))
+        return None
     try:
         chosen = chosen_partition(trained_round.shape, plan, devices, shard)
     except TooLargeForDeviceError as error:
@@ -95,6 +102,22 @@ def partition_of_gang(
     if chosen.fit.changes and chosen.partition is None and _is_other(chosen, plan):
         raise MemoryMissingError(_waits(machines, state, trained_round, choice, devices))
     return GangPartition.of_choice(chosen)
+
+
+def _check_whole(
+    trained_round: "TrainedRound", plan: "TrainPlan", devices: "list[DeviceAbilities]", names: str
+) -> None:
+    """Raise MemoryMissingError where a model can be neither cut nor held by each rank."""
+    from jupiterd.cycle.training.partition.partition_choice import OFF, chosen_partition
+
+    size, who = trained_round.shape.size, names or "a member"
+    message = f"{size} must be cut to fit, and {who} can't train a part of a model"
+    try:
+        chosen = chosen_partition(trained_round.shape, plan, devices, OFF)
+    except TooLargeForDeviceError as error:
+        raise MemoryMissingError(message, _UPGRADE) from error
+    if _is_other(chosen, plan):
+        raise MemoryMissingError(message, _UPGRADE)
 
 
 def _is_other(chosen: "PartitionChoice", plan: "TrainPlan") -> bool:

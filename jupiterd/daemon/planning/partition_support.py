@@ -39,6 +39,12 @@ def can_all_cut(machines: Machines, choice: EngineChoice) -> bool:
     return all(_can(machines, node, choice) for node in choice.gang) and not _lacking(machines)
 
 
+def lacking_names(machines: Machines, choice: EngineChoice) -> str:
+    """Return who keeps a gang from cutting a model, by name."""
+    members = [node for node in dict.fromkeys(choice.gang) if not _can(machines, node, choice)]
+    return ", ".join(sorted({machines.name_of(node) for node in [*members, *_lacking(machines)]}))
+
+
 def _can(machines: Machines, node: NodeId, choice: EngineChoice) -> bool:
     found = machines.hardware_of(node)
     return found is not None and choice.engine in found.cut_engines

@@ -55,8 +55,8 @@ class BestWeights:
 
     def _is_written(self, step: int, engine: TrainingEngine) -> bool:
         file = self._folder / _name(step)
-        self._folder.mkdir(exist_ok=True)
         try:
+            self._folder.mkdir(exist_ok=True)
             save_each(engine.each_weight(), engine.shapes, file if self._writes else None)
         except (OSError, SafetensorError) as error:
             if not is_out_of_room(error):

@@ -7,7 +7,6 @@ byte. No rank waits for another, and none has more in memory than it trains with
 
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -40,15 +39,6 @@ MOMENTS = f"{STATE_DIR}/{OPTIMIZER_FILE}"
 """Path in the checkpoint."""
 
 
-@dataclass(frozen=True)
-class BestPlace:
-    """The best weights so far, where they aren't those of the step."""
-
-    file: Path
-    takes_over: bool
-    """Training is over: they take the place of the step's."""
-
-
 class PartWriter:
     """Writes the parts of one rank."""
 
@@ -60,21 +50,26 @@ class PartWriter:
         """Path in the checkpoint."""
         self._heads, self._places = self._layout()
 
-    def write(self, state: TrainingState, folder: Path, best: BestPlace | None) -> None:
+    def write(
+        self, state: TrainingState, folder: Path, best: Path | None, *, takes_over: bool
+    ) -> None:
         """Write the part's folder, or nothing where that fails.
 
         It isn't synced: whoever takes it in syncs it to the disk.
 
+        best: the file of the best weights so far, where they aren't those of the step; the first
+        rank's counts
+        takes_over: training is over, and they take the place of the step's; all ranks say the same
+
         Raises:
             OSError: it couldn't be written.
         """
-        leaves_out = best is not None and best.takes_over
         with whole_or_nothing(folder, is_synced=False) as draft:
             draft.mkdir()
             if self._engine.rank == 0:
-                self._add_files(draft / FILES_DIR, state, best)
+                self._add_files(draft / FILES_DIR, state, best, takes_over=takes_over)
             with (draft / DATA_FILE).open("wb") as data:
-                extents = [*self._written(data, leaves_out_weights=leaves_out)]
+                extents = [*self._written(data, leaves_out_weights=takes_over)]
             name = f"rank {self._engine.rank} of step {state.step}, round {state.round}"
             text = CheckpointPart(extents, name).to_text()
             (draft / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
@@ -109,15 +104,17 @@ class PartWriter:
                 data.write(np.ascontiguousarray(values, "<f4").data)
                 yield Extent(file, offset + 4 * start, 4 * len(values))
 
-    def _add_files(self, folder: Path, state: TrainingState, best: BestPlace | None) -> None:
+    def _add_files(
+        self, folder: Path, state: TrainingState, best: Path | None, *, takes_over: bool
+    ) -> None:
         """Write what there is once."""
         write_texts(folder, format_of(self._engine), self._tokenizer)
         (folder / STATE_DIR).mkdir()
         (folder / STATE_DIR / STATE_FILE).write_text(state_text(state), encoding="utf-8")
-        if best is not None and best.takes_over:
-            self._add_best(best.file, folder / self._weights)
+        if best is not None and takes_over:
+            self._add_best(best, folder / self._weights)
         elif best is not None:
-            shutil.copyfile(best.file, folder / STATE_DIR / BEST_FILE)
+            shutil.copyfile(best, folder / STATE_DIR / BEST_FILE)
 
     def _add_best(self, best: Path, to: Path) -> None:
         """Write the best weights under the names that files have for them."""

@@ -30,7 +30,7 @@ from jupiterd.workers.train.checkpoints.checkpoint import (
     write,
 )
 from jupiterd.workers.train.checkpoints.checkpoint_saver import CheckpointSaver
-from jupiterd.workers.train.checkpoints.part_writer import BestPlace, PartWriter
+from jupiterd.workers.train.checkpoints.part_writer import PartWriter
 from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
 from jupiterd.workers.train.island.learning_rate_ramp import LearningRateRamp
 from jupiterd.workers.train.job import TrainingJob
@@ -131,15 +131,15 @@ class RankCheckpoints:
         must_be_saved: a disk without room for it is an error
         """
         name = f"part-{step:08}"
-        best, state = self._best_place(step), self._state(step)
-        is_best = best is not None and best.takes_over
+        best, state = self.best_file(step), self._state(step)
+        is_best = self._takes_over(step, best)
         if is_best:
             state = replace(state, on_trunk=False)
         if self._parts is None:
             raise Bug("a rank that holds everything has no part")
         try:
             with self._waiting():
-                self._parts.write(state, self._task.output_dir / name, best)
+                self._parts.write(state, self._task.output_dir / name, best, takes_over=is_best)
         except OSError as error:
             if must_be_saved or not is_out_of_room(error):
                 raise
@@ -147,10 +147,14 @@ class RankCheckpoints:
         else:
             self._written(CheckpointWritten(name, self.progress(state, is_best=is_best)))
 
-    def _best_place(self, step: int) -> BestPlace | None:
-        file = self.best_file(step)
+    def _takes_over(self, step: int, best: Path | None) -> bool:
+        """Say whether the best weights take the place of the last step's: the first rank decides.
+
+        One process of each machine has their file, and a disk may have been full.
+        """
         is_last = self.watch is not None and step >= self.watch.end_step
-        return None if file is None else BestPlace(file, is_last)
+        has_them = float(best is not None)
+        return is_last and bool(self._engine.gather([has_them])[0][0])
 
     @contextmanager
     def _waiting(self) -> Generator[None]:
@@ -245,7 +249,7 @@ class RankCheckpoints:
 
     def _unsaved(self, step: int) -> None:
         self.has_room = False
-        where = "the disk of rank 0's machine has no room"
+        where = f"the disk of rank {self._engine.rank}'s machine has no room"
         self._task.send(CheckpointUnsaved(step, f"{where} for the checkpoint of step {step}"))
 
 

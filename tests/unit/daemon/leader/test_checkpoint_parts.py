@@ -10,7 +10,7 @@ import pytest
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.leader.checkpoint_parts import CheckpointParts
 from jupiterd.daemon.runtime.work_events import CheckpointStored
-from jupiterd.errors import WorkFailedError
+from jupiterd.errors import JupiterError, WorkFailedError
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.protocol.checkpoint_part import (
     DATA_FILE,
@@ -146,3 +146,25 @@ async def broken_off(parts: CheckpointParts) -> None:
     async with parts.assembling(lambda _node, _stored: None):
         await asyncio.sleep(0)  # it has begun by now
         raise WorkFailedError("a rank was killed")
+
+
+async def test_an_attempt_whose_last_set_is_gone_ends_with_the_reason(tmp_path: Path) -> None:
+    told: list[tuple[int, str]] = []
+    async with led_by_the_first(tmp_path) as (nodes, leading):
+        parts = CheckpointParts(
+            leading.reach, leading.term.self_id, 3, lambda *failure: told.append(failure)
+        )
+        lost = part_of(nodes[1], 1, 5, tmp_path)
+        nodes[1].artifact_cache.store.remove(lost.artifact)
+        add(parts, nodes, range(1), 5, tmp_path)
+        parts.add(1, nodes[1].identity.node_id, lost)
+        add(parts, nodes, range(2, 3), 5, tmp_path)
+        with pytest.raises(ExceptionGroup) as group:
+            await finished(parts)
+        assert group.group_contains(JupiterError)
+        assert [step for step, _ in told] == [5]
+
+
+async def finished(parts: CheckpointParts) -> None:
+    async with parts.assembling(lambda _node, _stored: None):
+        pass

@@ -89,11 +89,17 @@ def test_members_on_one_machine_share_its_memory() -> None:
     assert max(together.needs_bytes) <= 0.9 * 12e9
 
 
-def test_an_island_is_not_cut_yet_nor_a_gang_with_an_older_member() -> None:
+def test_an_island_is_not_cut_yet() -> None:
     island = replace(TRAINED, parent="f" * 16)
     assert found(run_with(shard="auto"), A, B, C, trained=island) is None
+
+
+def test_a_gang_with_an_older_member_is_whole_where_that_fits_and_else_waits() -> None:
     older = replace(BOX, cut_engines=())
-    assert found(run_with(shard="auto"), A, B, C, hardware=older) is None
+    large = replace(older, ram_bytes=64 * 10**9)
+    assert found(run_with(shard="3"), A, B, C, hardware=large) is None
+    with pytest.raises(MemoryMissingError, match="can't train a part of a model"):
+        found(run_with(shard="auto"), A, B, C, hardware=older)
 
 
 def test_who_is_left_waits_and_says_for_how_much_and_who_took_it_away() -> None:

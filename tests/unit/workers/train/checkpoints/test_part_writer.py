@@ -18,7 +18,7 @@ from jupiterd.workers import tensor_writer
 from jupiterd.workers.tensor_file import load_tensors
 from jupiterd.workers.train.checkpoints import checkpoint
 from jupiterd.workers.train.checkpoints.checkpoint import TrainingState
-from jupiterd.workers.train.checkpoints.part_writer import BestPlace, PartWriter
+from jupiterd.workers.train.checkpoints.part_writer import PartWriter
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.training_engine import MicroBatch, TensorPiece
@@ -68,13 +68,16 @@ def written(
     tokenizer: Path,
     folder: Path,
     parts: Sequence[int],
-    best: BestPlace | None = None,
+    best: Path | None = None,
+    *,
+    takes_over: bool = False,
 ) -> list[Path]:
     engine.parts, found = parts, []
     for rank in range(len(parts)):
         engine.rank = rank
         found.append(folder / f"part-{rank}")
-        PartWriter(engine, tokenizer).write(STATE, found[-1], best)
+        held = None if rank else best  # one process of each machine has the file
+        PartWriter(engine, tokenizer).write(STATE, found[-1], held, takes_over=takes_over)
     engine.rank = 0
     return found
 
@@ -103,10 +106,8 @@ def test_better_weights_stand_beside_a_step_and_take_its_place_at_the_end(
     tensor_writer.save_each(better, engine.shapes, best)
     for name, takes_over in (("between", False), ("last", True)):
         (tmp_path / name).mkdir()
-        place = BestPlace(best, takes_over)
-        assemble(
-            written(engine, tokenizer, tmp_path / name, (2, 1), place), tmp_path / name / "all"
-        )
+        parts = written(engine, tokenizer, tmp_path / name, (2, 1), best, takes_over=takes_over)
+        assemble(parts, tmp_path / name / "all")
     beside = tmp_path / "between" / "all" / "training_state" / "best.safetensors"
     assert beside.read_bytes() == best.read_bytes()
     between, last = (
@@ -134,6 +135,9 @@ def test_parts_that_lack_one_make_no_checkpoint(
         ('{"extents": [["../../etc/passwd", 0, 4]]}', "names"),
         ('{"extents": [["/etc/passwd", 0, 4]]}', "names"),
         ('{"extents": [["a", -8, 4]]}', "names a"),
+        ('{"extents": [["a", 5, -3]]}', "names a"),
+        ('{"extents": [["", 0, 4]]}', "names"),
+        ('{"extents": [["a", Infinity, 4]]}', "can't be read"),
     ],
 )
 def test_a_part_that_says_what_it_may_not_writes_nothing(

@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-STEPS, AHEAD, WAIT_S = 200, 20, 120.0
+STEPS, AHEAD, WAIT_S = 100, 20, 120.0
 ON_TORCH = pytest.param(
     "torch",
     marks=pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="needs the extra quantized"),

@@ -23,7 +23,7 @@ BYTES_ALONE_PER_S = 50_000_000
 """What one machine may write, where nobody asked for a time."""
 
 WAITING_SHARE = 0.05
-"""Of the time, where training waits while a checkpoint is written: by ranks that hold parts."""
+"""Of the time that ranks take to write their parts of a checkpoint: training waits meanwhile."""
 
 BYTES_PER_PARAMETER = 12
 """Weights and both moments, in float32."""
@@ -47,7 +47,7 @@ def save_interval_s(size_bytes: int, asked_s: float = 0.0, *, is_alone: bool = F
 def joint_interval_s(waited_s: float) -> float:
     """Return how much time may be lost with a rank that holds a part nobody else has.
 
-    waited_s: how long all ranks wait while one checkpoint is written
+    waited_s: how long a rank's training waits while it writes its part
     """
     return max(LEAST_ALONE_S, waited_s / WAITING_SHARE)
 

@@ -77,16 +77,15 @@ class PartWriter:
     def _layout(self) -> tuple[Mapping[str, bytes], Mapping[str, tuple[str, int]]]:
         """Return the head of each file of tensors, and each tensor's file and offset there."""
         shapes = self._engine.shapes
-        weights = {name: shapes[name] for name in shapes}
         moments = {
             f"{kind}.{name}": shape
             for name, shape in shapes.items()
             for kind in moments_of(name, len(shape), self._engine.options)
         }
-        renamed = {self._theirs[name]: shape for name, shape in weights.items()}
+        renamed = {self._theirs[name]: shape for name, shape in shapes.items()}
         weights_head, weights_at = file_head(renamed)
         moments_head, moments_at = file_head(moments)
-        places = {name: (self._weights, weights_at[self._theirs[name]]) for name in weights}
+        places = {name: (self._weights, weights_at[self._theirs[name]]) for name in shapes}
         places |= {name: (MOMENTS, moments_at[name]) for name in moments}
         return {self._weights: weights_head, MOMENTS: moments_head}, places
 

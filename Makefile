@@ -104,9 +104,9 @@ test-network: setup
 
 # A training that is struck at random and must end as if it weren't: make chaos [STRIKES=50] [ENGINE=mlx] [SEED=7] [BLOWS='lose packets']
 # ENGINE: torch and mlx are one gang, hybrid an MLX island and a torch island of two, three-islands three of one machine each;
-# with LORA=1 they train an adapter
+# with LORA=1 they train an adapter; with SHARD=1, 2 or 3 torch and mlx hold a part of the model each
 chaos: setup
-	@JUPITER_CHAOS_STRIKES=$(or $(STRIKES),50) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) $(if $(BLOWS),JUPITER_CHAOS_BLOWS='$(BLOWS)') $(if $(LORA),JUPITER_CHAOS_LORA=1) \
+	@JUPITER_CHAOS_STRIKES=$(or $(STRIKES),50) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) $(if $(BLOWS),JUPITER_CHAOS_BLOWS='$(BLOWS)') $(if $(LORA),JUPITER_CHAOS_LORA=1) $(if $(SHARD),JUPITER_CHAOS_SHARD=$(SHARD)) \
 	  $(BIN)/python -m pytest -s tests/network/long/test_chaos.py $(if $(ENGINE),-k $(ENGINE))
 
 # How fast and how cheap the cluster's core is: make bench-cluster [ONLY=leader] [TRIALS=5]

@@ -1,4 +1,4 @@
-"""Strikes without an end in sight: `make chaos STRIKES=50 ENGINE=torch SEED=7 [LORA=1]`."""
+"""Strikes without an end in sight: `make chaos STRIKES=50 ENGINE=torch SEED=7 [LORA=1] [SHARD=2]`."""
 
 import os
 import random
@@ -22,6 +22,9 @@ BLOWS = [Blow(name) for name in (os.environ.get("JUPITER_CHAOS_BLOWS") or "").sp
 LORA = bool(os.environ.get("JUPITER_CHAOS_LORA"))
 """Whether an adapter is trained beside a model that stays as it is."""
 
+SHARD = os.environ.get("JUPITER_CHAOS_SHARD") or ""
+"""The stage in which one gang's model is cut over its ranks; empty: each of them holds all of it."""
+
 pytestmark = pytest.mark.timeout(600 + 100 * STRIKES)
 
 
@@ -30,7 +33,8 @@ async def test_a_training_that_is_struck_again_and_again_ends_like_one_that_is_n
     tmp_path: Path, packet_filter: None, engine: str, seed: int
 ) -> None:
     chance = random.Random(seed)
-    await run_struck(tmp_path, engine, STRIKES, chance, BLOWS or tuple(Blow), lora=LORA)
+    blows = BLOWS or tuple(Blow)
+    await run_struck(tmp_path, engine, STRIKES, chance, blows, lora=LORA, shard=SHARD)
 
 
 @pytest.mark.parametrize("islands", [MIXED, THREE], ids=["hybrid", "three-islands"])

@@ -1,4 +1,4 @@
-"""Strikes without an end in sight: `make chaos STRIKES=50 ENGINE=torch SEED=7 [LORA=1] [SHARD=2]`."""
+"""Strikes without an end: `make chaos STRIKES=50 ENGINE=torch SEED=7 [LORA=1] [SHARD=2]`."""
 
 import os
 import random
@@ -23,7 +23,7 @@ LORA = bool(os.environ.get("JUPITER_CHAOS_LORA"))
 """Whether an adapter is trained beside a model that stays as it is."""
 
 SHARD = os.environ.get("JUPITER_CHAOS_SHARD") or ""
-"""The stage in which one gang's model is cut over its ranks; empty: each of them holds all of it."""
+"""The stage in which one gang's model is cut over its ranks; empty: each holds all of it."""
 
 pytestmark = pytest.mark.timeout(600 + 100 * STRIKES)
 

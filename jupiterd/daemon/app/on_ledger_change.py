@@ -30,6 +30,7 @@ async def follow_ledger(node: "Parts") -> None:
             node.heartbeats.reinstate()
         await _unlink_removed_members(node)
         await node.order_executor.end_closed(_closed_attempts(node))
+        await node.worker_runner.old_parts.look()
         is_idle = is_idle_after(node.replica.state)
         kinds = warm.wanted_kinds(node.replica.state)
         node.worker_runner.warm_pool.want(kinds, ends_others_now=is_idle)

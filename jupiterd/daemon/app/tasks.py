@@ -87,7 +87,10 @@ def retention_of(node: "Parts") -> Retention:
     )
     rounds = node.settings.rounds_kept
     store = node.artifact_cache.store
-    return Retention(node.replica, store, node.state_dir, rounds, little_room, node.shipped)
+    made = Retention(node.replica, store, node.state_dir, rounds, little_room, node.shipped)
+    parts = node.worker_runner.old_parts
+    made.kept_parts = lambda: parts.kept
+    return made
 
 
 def reason_given(node: "Parts", member: NodeId) -> str:

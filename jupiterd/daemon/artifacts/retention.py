@@ -1,8 +1,8 @@
 """Giving up what nobody needs on this node, so that disks don't fill for ever.
 
-That is old checkpoints, old pseudo-gradients of islands, intermediate artifacts of the shards of
-old rounds, what no fact names, fetches that were broken off, old curves, and what workers left that
-nobody came back for.
+That is old checkpoints and parts of them, old pseudo-gradients of islands, intermediate artifacts
+of the shards of old rounds, what no fact names, fetches that were broken off, old curves, and what
+workers left that nobody came back for.
 
 Owns the pace and the grace. Doesn't know which are needed (`cluster.retention`,
 `cluster.old_rounds`, `curve_retention`), or how one goes.
@@ -11,7 +11,8 @@ Owns the pace and the grace. Doesn't know which are needed (`cluster.retention`,
 import asyncio
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 
 from jupiterd.cluster.artifacts.old_rounds import outlived
 from jupiterd.cluster.artifacts.retention import old_pseudo_gradients, strays, unneeded
@@ -26,6 +27,7 @@ from jupiterd.daemon.runtime.clock import now_s, wall_s
 from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, short
+from jupiterd.protocol.checkpoint_part import DATA_FILE, DESCRIPTION_FILE
 from jupiterd.store.artifacts import ArtifactStore
 
 log = logging.getLogger(__name__)
@@ -34,6 +36,9 @@ PERIOD_S = 60.0
 STRAYS_PERIOD_S = 3600.0
 STRAY_S = 86_400.0
 """Between the last use of something that no fact names and its end."""
+
+STRAY_PART_S = 3600.0
+"""The same of a part of a checkpoint: a rank may write one in each minute."""
 
 GRACE_S = 600.0
 """Between the moment when nobody needs one any more and its end: whoever still reads it is done."""
@@ -56,6 +61,8 @@ class Retention:
         shipped: ShippedFolders | None = None,
     ) -> None:
         """Take what is agreed on, what goes by it, and how many rounds of a cycle stay whole."""
+        self.kept_parts: Callable[[], AbstractSet[ArtifactId]] = frozenset
+        """Returns the parts of checkpoints that may still be put together."""
         self._shipped = shipped
         self._little_room = little_room
         self._replica = replica
@@ -104,6 +111,7 @@ class Retention:
         await self._remove_partial(before_s)
         if not self._replica.state.has_worked:
             return
+        await self._remove_parts(at_s - STRAY_PART_S)
         unused = await asyncio.to_thread(self._store.unused_since, before_s)
         version = self._replica.version
         found = await self._unnamed(unused)
@@ -113,6 +121,12 @@ class Retention:
             if artifact in found:
                 await self._remove(artifact, before_s)
         self._strays = found
+
+    async def _remove_parts(self, before_s: float) -> None:
+        """Remove parts of checkpoints whose ranks ended with the daemon, and what was fetched."""
+        found = await asyncio.to_thread(_parts_in, self._store, before_s)
+        for part in await self._unnamed(frozenset(found) - self.kept_parts()):
+            await self._remove(part, before_s)
 
     async def _remove_partial(self, before_s: float) -> None:
         """Remove fetches that were broken off, of what isn't named or isn't needed any more.
@@ -172,6 +186,13 @@ class Retention:
             return
         if is_gone:
             log.info("artifact_removed", extra={"artifact": short(artifact)})
+
+
+def _parts_in(store: ArtifactStore, before_s: float) -> list[ArtifactId]:
+    """Return the parts of checkpoints that were last used before then (wall time)."""
+    unused = [(each, store.path(each)) for each in store.unused_since(before_s)]
+    files = DESCRIPTION_FILE, DATA_FILE
+    return [each for each, path in unused if all((path / file).is_file() for file in files)]
 
 
 def _unneeded(state: State) -> frozenset[ArtifactId]:

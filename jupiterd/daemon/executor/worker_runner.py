@@ -167,6 +167,7 @@ class WorkerRunner:
         self.offered = OfferedPaths(state_dir.requested_paths, settings.readable_folders)
         self.refused_connections = RefusedConnections()
         self._members = replica
+        self.old_parts = OldParts(artifact_cache.store, lambda: replica.state)
         self.running: dict[str, WorkOrder] = {}
         self._workers: dict[str, Worker] = {}
 
@@ -251,13 +252,12 @@ class WorkerRunner:
                     order, params, inputs, spool, tunnels, snapshots.descriptors
                 )
                 saved_step = -1
-                parts = OldParts(self._artifact_cache.store, order, lambda: self._members.state)
                 try:
                     async with aclosing(work) as events:
                         async for event in events:
                             if isinstance(event, CheckpointStored):
                                 saved_step = event.progress.step
-                                await parts.stored(event)
+                                await self.old_parts.stored(order, event)
                             yield event
                 except JupiterError as error:
                     if not error.is_permanent:  # a loss that is no number would be none again

@@ -31,7 +31,8 @@ STOPPED = "one of its machines was stopped"
 
 
 Unrecorded = Callable[[], Awaitable[Sequence[tuple[NodeId, CheckpointStored]]]]
-"""Returns checkpoints that aren't recorded yet, and who holds them; called once ranks are ended."""
+"""Returns checkpoints that aren't recorded yet, and who holds them; called once ranks are ended,
+and again where that couldn't be recorded."""
 
 
 class AttemptEnd:
@@ -50,6 +51,8 @@ class AttemptEnd:
         self._lineage = lineage
         self._transition_timing = transition_timing
         self._trained_round = trained_round
+        self._unrecorded: dict[int, list[Unrecorded]] = {}
+        """Attempt -> what it has left: where its end can't be recorded, it ends again."""
 
     async def end(
         self,
@@ -68,12 +71,15 @@ class AttemptEnd:
         `unrecorded`: checkpoints that are stored and not recorded yet. No answer of `silent` nodes
         is awaited.
         """
+        left = self._unrecorded.setdefault(gang_plan.attempt, [])
+        if unrecorded is not None:
+            left.append(unrecorded)
         elapsed_s = round(now_s() - gang_plan.began_s, 3)
         try:
             is_whole = gang_plan.partition is None  # else no survivor has what a lost one held
             save = await self._save_request(gang_plan) if saves_last_step and is_whole else None
             saved = await self._calls.end_gang(gang_plan.gang, gang_plan.attempt, save, silent)
-            more = [] if unrecorded is None else await unrecorded()
+            more = [each for found in left for each in await found()]
             saved += [each for each in more if each[0] not in silent]
             self._transition_timing.mark("ended")
             is_joined = not saves_last_step and reason not in (FINISHED, LEFT_OPEN)
@@ -93,6 +99,7 @@ class AttemptEnd:
                 self._trained_round.cycle, gang_plan.attempt, closing_reason, elapsed_s, code
             )
             await self._term.record(*facts, *self._lineage.suspensions_for(last), closed)
+            del self._unrecorded[gang_plan.attempt]
             self._transition_timing.mark("closed")
         except JupiterError as error:
             extra = {"attempt": gang_plan.attempt, "reason": error.message}

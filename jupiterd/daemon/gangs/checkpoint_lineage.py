@@ -94,6 +94,11 @@ class CheckpointLineage:
         last = self._term.cycle(self._cycle).last_checkpoint(self._round, self._missing)
         return 0 if last is None else last.step
 
+    def recorded_step(self, attempt: int) -> int:
+        """Return the last step that is recorded of an attempt; 0: of none."""
+        last = self._term.cycle(self._cycle).last_of_attempt(attempt)
+        return 0 if last is None else last.step
+
     def suspensions_for(self, saved: CheckpointStored | None) -> Sequence[BranchSuspended]:
         """Return what suspends a branch that is out of reach, so that one in reach counts."""
         cycle = self._term.cycle(self._cycle)

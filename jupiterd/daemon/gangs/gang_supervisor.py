@@ -280,13 +280,14 @@ class GangSupervisor:
         if self._island_reseed:
             self._services.pseudo_gradients.set_training(self._cycle, is_training=False)
         commits, self._commits = self._commits, CheckpointCommits()
+        parts, self._parts = self._parts, None
         silent = frozenset(self._watch.silent)
         await self._ending.end(
             gang_plan,
             reason,
             code,
             saves_last_step=saves_last_step,
-            unrecorded=partial(_unrecorded, commits, self._parts),
+            unrecorded=partial(_unrecorded, commits, parts),
             silent=silent,
         )
 
@@ -331,7 +332,8 @@ class GangSupervisor:
                 yield
             return
         reach, ranks = self._services.reach, len(gang_plan.gang)
-        self._parts = CheckpointParts(reach, self._term.self_id, ranks, self._alarm.ring)
+        recorded = partial(self._lineage.recorded_step, gang_plan.attempt)
+        self._parts = CheckpointParts(reach, self._term.self_id, ranks, self._alarm.ring, recorded)
         async with recording, self._parts.assembling(self._commits.add):
             yield
 

@@ -36,21 +36,34 @@ def _nobody(_step: int, _reason: str) -> None:
     """Tell nobody."""
 
 
+def _none() -> int:
+    return 0
+
+
 class CheckpointParts:
     """Those of one attempt."""
 
     def __init__(
-        self, reach: ArtifactReach, self_id: NodeId, ranks: int, failed: Failed = _nobody
+        self,
+        reach: ArtifactReach,
+        self_id: NodeId,
+        ranks: int,
+        failed: Failed = _nobody,
+        recorded_step: Callable[[], int] = _none,
     ) -> None:
+        """Take who is told of a set that can't be made, and the last step recorded by now."""
         self._reach, self._self_id, self._ranks = reach, self_id, ranks
-        self._failed = failed
+        self._failed, self._recorded_step = failed, recorded_step
         self._sets: dict[int, dict[int, tuple[NodeId, CheckpointStored]]] = {}
         """Step -> rank -> who holds its part, and the part."""
+        self._rest: list[tuple[NodeId, CheckpointStored]] = []
         self._news = asyncio.Event()
         self._is_complete = False
 
     def add(self, rank: int, holder: NodeId, part: CheckpointStored) -> None:
-        """Take in a rank's part."""
+        """Take in a rank's part; of a step that is recorded only a new leader is told again."""
+        if part.progress.step <= self._recorded_step():
+            return
         self._sets.setdefault(part.progress.step, {})[rank] = (holder, part)
         self._news.set()
 
@@ -70,13 +83,12 @@ class CheckpointParts:
     async def rest(self) -> list[tuple[NodeId, CheckpointStored]]:
         """Return the last set that is whole and wasn't put together, as a checkpoint by now.
 
-        Also the one that was about to be when its attempt ended.
+        Also the one that was about to be when its attempt ended. Asked again, it is the same.
         """
-        found: list[tuple[NodeId, CheckpointStored]] = []
-        while self._whole and not found:  # one that can't be made is logged, and is no more
+        while self._whole and not self._rest:  # one that can't be made is logged, and is no more
             with suppress(JupiterError):
-                await self._assemble_newest(lambda node, made: found.append((node, made)))
-        return found
+                await self._assemble_newest(lambda node, made: self._rest.append((node, made)))
+        return self._rest
 
     @property
     def _whole(self) -> list[int]:

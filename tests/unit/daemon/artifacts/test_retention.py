@@ -14,9 +14,16 @@ from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.artifacts import retention as retention_module
 from jupiterd.daemon.artifacts.curve_retention import SAVED_RUNS, remove_old
-from jupiterd.daemon.artifacts.retention import GRACE_S, PSEUDO_GRADIENT_GRACE_S, STRAY_S, Retention
+from jupiterd.daemon.artifacts.retention import (
+    GRACE_S,
+    PSEUDO_GRADIENT_GRACE_S,
+    STRAY_PART_S,
+    STRAY_S,
+    Retention,
+)
 from jupiterd.daemon.runtime.clock import wall_s
 from jupiterd.ids import ArtifactId, short
+from jupiterd.protocol.checkpoint_part import DATA_FILE, DESCRIPTION_FILE
 from tests.support.cluster.building import (
     checkpoint,
     data_asked,
@@ -322,3 +329,27 @@ async def test_what_is_needed_is_worked_out_again_only_once_the_ledger_has_chang
         await one.replica.append(1, [data_asked()])
         await retention.look(3.0)
         assert times == {"unneeded": 2, "outlived": 2}
+
+
+async def test_parts_of_checkpoints_that_nobody_puts_together_go_within_hours(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        store, at_s = one.artifact_cache.store, wall_s()
+        left, needed, young = (part_in(one, tmp_path, step) for step in range(3))
+        (other,) = taken_in(one, tmp_path, 1)
+        for artifact in (left, needed, other):
+            os.utime(store.path(artifact).parent, (at_s - STRAY_PART_S - 9,) * 2)
+        await found(one, facts=(data_asked(), training()))
+        retention = Retention(one.replica, store, one.state_dir)
+        retention.kept_parts = lambda: {needed}
+        await retention.look_at_strays(at_s)
+        assert set(store.ids()) == {needed, young, other}
+
+
+def part_in(node: Node, folder: Path, step: int) -> ArtifactId:
+    place = folder / f"part-{step}"
+    place.mkdir()
+    for file in (DESCRIPTION_FILE, DATA_FILE):
+        (place / file).write_text(str(step))
+    return node.artifact_cache.store.ingest(place)

@@ -18,10 +18,14 @@ class Recorded:
 
     def __init__(self) -> None:
         self.step = 0
+        self.closed: set[int] = set()
 
     def state(self) -> State:
         last = SimpleNamespace(step=self.step) if self.step else None
-        cycle = SimpleNamespace(last_checkpoint=lambda number: last if number == 1 else None)
+        cycle = SimpleNamespace(
+            last_checkpoint=lambda number: last if number == 1 else None,
+            attempts_closed=self.closed,
+        )
         return cast("State", SimpleNamespace(cycles={CYCLE: cycle, "0" * 16: cycle}))
 
 
@@ -39,10 +43,10 @@ def order(**params: Any) -> WorkOrder:
 async def held_after(tmp_path: Path, recorded: dict[int, int], made: WorkOrder) -> list[int]:
     """Return the steps whose parts are held; recorded: step of a part -> recorded by then."""
     store, ledger = ArtifactStore(tmp_path / "store"), Recorded()
-    parts, written = OldParts(store, made, ledger.state), list[CheckpointStored]()
+    parts, written = OldParts(store, ledger.state), list[CheckpointStored]()
     for step, ledger.step in recorded.items():
         written.append(stored(store, tmp_path, step))
-        await parts.stored(written[-1])
+        await parts.stored(made, written[-1])
     return [each.progress.step for each in written if store.holds(each.artifact)]
 
 
@@ -63,3 +67,15 @@ async def test_records_of_another_round_say_nothing(tmp_path: Path) -> None:
 
 async def test_checkpoints_of_a_rank_that_holds_everything_all_stay(tmp_path: Path) -> None:
     assert await held_after(tmp_path, {5: 0, 6: 5, 7: 6}, order()) == [5, 6, 7]
+
+
+async def test_what_an_attempt_has_left_goes_as_it_is_closed(tmp_path: Path) -> None:
+    store, ledger = ArtifactStore(tmp_path / "store"), Recorded()
+    parts, made = OldParts(store, ledger.state), stored(store, tmp_path, 5)
+    await parts.stored(order(**CUT), made)
+    ledger.closed = {2}
+    await parts.look()
+    assert (store.holds(made.artifact), parts.kept) == (True, {made.artifact})
+    ledger.closed = {1, 2}
+    await parts.look()
+    assert (store.holds(made.artifact), parts.kept) == (False, frozenset())

@@ -1,10 +1,13 @@
 """Gangs whose ranks hold a model together: their orders, what members are asked, their end."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
+from jupiterd.cluster.facts.attempt_facts import LEFT_OPEN
+from jupiterd.cluster.facts.facts import Fact
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.planning.engines import TORCH, EngineChoice
 from jupiterd.cluster.values.hardware import Hardware
@@ -13,15 +16,17 @@ from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
+from jupiterd.daemon.leader.checkpoint_parts import CheckpointParts
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.planning.gang_partition import GangPartition
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.planning.trained_round import TrainedRound
-from jupiterd.errors import DeviceFullError, MemoryMissingError
+from jupiterd.daemon.runtime.work_events import CheckpointStored
+from jupiterd.errors import DeviceFullError, DiskFullError, MemoryMissingError
 from jupiterd.ids import NodeId
 from tests.support.cluster.building import training
 from tests.support.daemon.one_rank import CYCLE, LAUNCH
-from tests.support.daemon.recording_term import Recording, attempt_on, checkpoint
+from tests.support.daemon.recording_term import Recording, attempt_on, checkpoint, made, steps
 from tests.support.daemon.term_parts import FakeCalls, FakeMachines, FakeReach, FakeTerm
 from tests.unit.cycle.training.test_memory import PRESETS, plan
 from tests.unit.daemon.gangs.test_gang_preflight import MACHINE, USUAL, A, Asking, B, preparing
@@ -139,6 +144,29 @@ async def test_no_survivor_is_asked_for_a_step_of_which_a_lost_rank_had_a_part()
     assert term.calls.wishes == [None]
     await supervisor._end(replace(LAUNCH, attempt=4), "rank 1 was lost", saves_last_step=True)
     assert term.calls.wishes[1] is not None
+
+
+async def test_the_last_set_of_an_attempt_counts_once_its_end_can_be_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    term = Recording(checkpoint("k1", step=10))
+    supervisor, gang_plan = attempt_on(term, "k1"), replace(LAUNCH, partition=CUT)
+
+    async def rest() -> list[tuple[NodeId, CheckpointStored]]:
+        return [(A, made("k2", 12))]
+
+    async def refused(*_: Fact) -> None:
+        raise DiskFullError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(term.term, "record", refused)
+        supervisor._parts = cast("CheckpointParts", SimpleNamespace(rest=rest))
+        await supervisor._end(gang_plan, "rank 1 was lost")
+    assert steps(term) == []
+    await supervisor._end(replace(gang_plan, attempt=2), LEFT_OPEN)
+    assert steps(term) == [], "it is another attempt's"
+    await supervisor._end(gang_plan, LEFT_OPEN)
+    assert steps(term) == [12]
 
 
 def test_an_attempt_records_the_stage_and_the_parts() -> None:

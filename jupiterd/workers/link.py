@@ -144,9 +144,9 @@ class Task:
         """Hand a complete checkpoint folder to the daemon."""
         self.send(frame)
 
-    def listens(self, port: int) -> None:
-        """Say that this rank of a ring accepts its neighbour."""
-        self.send(RankListening(port))
+    def listens(self, port: int, held: int = 0) -> None:
+        """Say that this rank of a ring is about to accept its neighbour; see `RankListening`."""
+        self.send(RankListening(port, held))
 
     def ask_store(
         self, verb: str, keys: Sequence[str], values: Sequence[bytes], within_s: float

@@ -26,6 +26,7 @@ from jupiterd.daemon.executor import (
     deferred_inputs,
     device_capacity,
     gang_stores,
+    ring_socket,
     state_snapshots,
 )
 from jupiterd.daemon.executor.compile_times import CompileTimes
@@ -342,6 +343,9 @@ class WorkerRunner:
                             order.params, frame, worker.hand_in, tunnels
                         )
                         self._begin(fetching, answer, f"store of {order.id}")
+                    elif isinstance(frame, RankListening):
+                        await ring_socket.wait_for(worker.pid, frame)
+                        yield frame
                     elif isinstance(frame, ConnectionsRefused):
                         self.refused_connections.note(frame, order.id)
                     else:
@@ -377,7 +381,7 @@ class WorkerRunner:
     async def _event(self, frame: Frame, spool: Path) -> LocalWorkEvent:
         event: LocalWorkEvent
         match frame:
-            case Progressed() | CheckpointUnsaved() | RankListening() | GangJoined() | RankStuck():
+            case Progressed() | CheckpointUnsaved() | GangJoined() | RankStuck():
                 event = frame
             case Preparing():
                 event = frame

@@ -61,15 +61,17 @@ def closed_to_strangers(members: Sequence[str], report: Report) -> Generator[Cal
 @contextmanager
 def ring_closed_to_strangers(
     address: str, members: Sequence[str], report: Report
-) -> Generator[None]:
+) -> Generator[int]:
     """Around the forming of an MLX ring, whose rank listens at that address (host:port).
+
+    Yields how many sockets listen there before the ring's does.
 
     Raises:
         WorkFailedError: a stranger has got in where the system couldn't keep it out.
     """
     host, _, port = address.rpartition(":")
     held = hold_ring_port(host, int(port), members)
-    yield
+    yield 0 if held is None else 1
     if held is not None:
         threading.Thread(target=_report_later, args=(held, report), daemon=True).start()
     elif members and (strangers := hang_up_on_others([int(port)], members)):

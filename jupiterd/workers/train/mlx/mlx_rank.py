@@ -8,17 +8,12 @@ names
 """
 
 import sys
-import time
 from pathlib import Path
 
 from jupiterd.protocol.frames import GangJoined, TaskFinished
 from jupiterd.protocol.preparing_stage import IMPORTING, LOADING, MEETING
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.mlx.ring import Ring
-
-DIAL_AFTER_S = 0.03
-"""The last rank dials first, and only once a second; the others say that they are about to listen.
-"""
 
 _MAPS = Path("/proc/self/maps")
 _BLAS = "/libopenblas"
@@ -32,12 +27,9 @@ def run(task: Task) -> TaskFinished:
     ring = Ring(int(task.params.get("rank", 0)), int(task.params.get("world_size", 1)), task)
     if ring.world_size > 1:
         task.prepares(MEETING)
-        addresses = list(task.params["ring"])
-        if ring.rank == ring.world_size - 1:
-            time.sleep(DIAL_AFTER_S)  # noqa: TID251 - nothing tells when others listen
-        else:
-            task.listens(int(addresses[ring.rank].rpartition(":")[2]))
-        ring.form(addresses, task.output_dir, list(task.params.get("member_hosts") or ()))
+        ring.form(
+            list(task.params["ring"]), task.output_dir, list(task.params.get("member_hosts") or ())
+        )
     task.prepares(IMPORTING)
     from jupiterd.cycle.training.architectures import check_engine
     from jupiterd.workers.train.job import read_job

@@ -72,7 +72,8 @@ class Ring:
         os.environ["MLX_HOSTFILE"] = str(path)
         faulthandler.dump_traceback_later(FORMING_TIMEOUT_S, exit=True)
         try:
-            with ring_closed_to_strangers(addresses[self.rank], members, self._send):
+            with ring_closed_to_strangers(addresses[self.rank], members, self._send) as held:
+                self._tell_port(addresses, held)
                 self._group = mx.distributed.init(backend="ring", strict=True)
         except RuntimeError as error:
             raise WorkFailedError(f"rank {self.rank} couldn't form its ring: {error}") from error
@@ -81,6 +82,11 @@ class Ring:
         self._sending, self._receiving = mx.new_stream(mx.cpu), mx.new_stream(mx.cpu)
         if (self._group.rank(), self._group.size()) != (self.rank, self.world_size):
             raise WorkFailedError(f"rank {self.rank} found itself in another ring")
+
+    def _tell_port(self, addresses: Sequence[str], held: int) -> None:
+        """Say where this rank is about to listen; the last one dials first, once others do."""
+        if self._task is not None and self.rank < self.world_size - 1:
+            self._task.listens(int(addresses[self.rank].rpartition(":")[2]), held)
 
     def _send(self, frame: ConnectionsRefused) -> None:
         if self._task is not None:

@@ -1,0 +1,1 @@
+"""Models that are cut over machines, on real daemons."""

@@ -62,11 +62,12 @@ def holds_adapter(folder: Path) -> bool:
 def found_base(folder: Path) -> Path | None:
     """Return the base that an adapter's folder names by a path, which is a model's folder here.
 
-    None: it names none so. The path may begin at the adapter's own folder.
+    None: it names none so. The path may begin at the adapter's own folder, or where that lies.
     """
     named = base_named_in(folder)
     try:
-        places = [Path(named).expanduser(), folder / named] if named else []
+        where = folder.resolve()
+        places = [Path(named).expanduser(), where / named, where.parent / named] if named else []
         return next((place.resolve() for place in places if (place / _CONFIG).is_file()), None)
     except (OSError, RuntimeError, ValueError):  # a stranger's text
         return None

@@ -7,6 +7,7 @@ know what the models are for, or how a file is downloaded.
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,14 @@ class Fetches:
             self._pending.append((model, look))
         else:
             look(model.folder)
+
+    def check(self, folder: Path, look: Look) -> None:
+        """Check a model's folder, which may be none that is fetched: now, or once it is whole."""
+        for number, (model, first) in enumerate(self._pending):
+            if model.folder == folder:
+                self._pending[number] = (model, partial(_both, first, look))
+                return
+        look(folder)
 
     def __bool__(self) -> bool:
         """Return whether anything is still to be fetched."""
@@ -110,6 +119,11 @@ class Fetches:
                 for file in model.missing:
                     download(model.listing, file, model.folder, model_progress.of(file))
             look(model.folder)
+
+
+def _both(first: Look, second: Look, folder: Path) -> None:
+    first(folder)
+    second(folder)
 
 
 def _bring(model: HubModel, files: Sequence[HubFile]) -> None:

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from jupiterd.ctl.model.example_prompt import example_prompt
+from jupiterd.ctl.model.exported_base import AdapterFacts
 from jupiterd.ctl.model.gguf import HERE
 from jupiterd.ctl.model.special_tokens import SpecialTokens
 from jupiterd.ctl.output.model_lines import training_lines
+from jupiterd.ctl.sources.adapter_base import RecordedBase
 from jupiterd.cycle.rounds.explanation import explain
 from jupiterd.formats import counted, duration, plain, printable, size
 from jupiterd.ids import short
@@ -51,8 +53,8 @@ class CardFacts:
     """The token that begins a text, and whether there is a chat template."""
     gguf_maker: str = ""
     """The program that wrote the GGUF file; empty: there is none."""
-    is_adapter: bool = False
-    """It is an adapter alone: its base isn't in the folder."""
+    adapter: AdapterFacts | None = None
+    """Of an adapter alone, whose base isn't in the folder; None: it is a whole model."""
 
 
 def card(facts: CardFacts) -> str:
@@ -64,6 +66,7 @@ def card(facts: CardFacts) -> str:
         ["## How to load it", "", *_loading(facts)],
         ["## What it was trained on", "", *_data(model)],
         ["## What the gate said", "", *_verdict(model)],
+        *_adapter(facts),
         ["## How it was trained", "", *_training(model)],
         ["## What it writes", "", *_completions(model)],
         ["## Sizes", "", *_sizes(facts)],
@@ -77,7 +80,7 @@ def _front(facts: CardFacts) -> list[str]:
     tags = ["jupiter", f"{facts.config.get('model_type', '')}"]
     tags += ["code", language.partition(":")[2]] if language.startswith("code:") else []
     library = {"hf": "transformers", "mlx": "mlx", "gguf": "gguf"}[facts.form]
-    library = "peft" if facts.is_adapter and facts.form == "hf" else library
+    library = "peft" if facts.adapter and facts.form == "hf" else library
     lines = ["---", f"library_name: {library}", "pipeline_tag: text-generation", "license: other"]
     lines += [f"language: {json.dumps(language)}"] * bool(re.fullmatch(r"[a-z]{2,3}", language))
     return [*lines, "tags:", *(f"- {json.dumps(printable(tag))}" for tag in tags if tag), "---"]
@@ -91,8 +94,9 @@ def _about(facts: CardFacts) -> Iterator[str]:
     model = facts.model
     kind = str(facts.config.get("model_type") or UNKNOWN)
     about = f", about: {_cell(model['title'])}" if model.get("title") else ""
+    what = "A causal language model" if facts.adapter is None else "An adapter beside a model"
     yield (
-        f"A causal language model of {facts.weights.parameters:,} parameters ({_cell(kind)})"
+        f"{what} of {facts.weights.parameters:,} parameters ({_cell(kind)})"
         f"{about}. Made with Jupiter; {_KINDS[str(model['kind'])]}."
     )
     yield ""
@@ -124,8 +128,8 @@ _KINDS = {
 
 
 def _loading(facts: CardFacts) -> Iterator[str]:
-    if facts.is_adapter:
-        yield from _beside_base(facts)
+    if facts.adapter is not None:
+        yield from _beside_base(facts, facts.adapter.base)
         return
     if facts.form == "gguf":
         yield "```sh"
@@ -168,10 +172,12 @@ def _loading(facts: CardFacts) -> Iterator[str]:
     yield from _talk(facts.marks)
 
 
-def _beside_base(facts: CardFacts) -> Iterator[str]:
+def _beside_base(facts: CardFacts, beside: RecordedBase) -> Iterator[str]:
     """Yield how an adapter is loaded beside its base, which is another folder."""
-    base = str((facts.model.get("began_with") or {}).get("name") or "BASE")
-    yield f"This is an adapter alone. It is loaded beside its base, {_cell(base)}:"
+    base = beside.name or "BASE"
+    yield f"This is an adapter alone. It is loaded beside its base, {_cell(base)}, from the folder"
+    yield "in which both lie."
+    yield from _base_written(beside)
     yield ""
     if facts.form == "mlx":
         said = shlex.quote(example_prompt(facts.model, is_chat=facts.marks.is_chat))
@@ -188,7 +194,30 @@ def _beside_base(facts: CardFacts) -> Iterator[str]:
             "```",
         )
     yield ""
-    yield "`jupiterctl model export --merge` writes both as one whole model."
+    yield (
+        "Beside other weights of the same shapes it says nonsense, which neither peft nor mlx-lm "
+        f"notices; the hash of its own, by which Jupiter tells them, is `{beside.weights}`. "
+        "`jupiterctl model export --merge` writes both as one whole model."
+    )
+
+
+def _base_written(base: RecordedBase) -> Iterator[str]:
+    """Yield how the base's folder comes to be, of one that Jupiter keeps."""
+    if not base.id:
+        yield "It is a folder, or a model of the hub; write where you have it."
+        return
+    yield "Where it isn't there yet, the cluster that trained the adapter writes it:"
+    yield ""
+    yield "```sh"
+    yield f"jupiterctl model export {short(base.id)} --to {shlex.quote(base.name)}"
+    yield "```"
+
+
+def _adapter(facts: CardFacts) -> list[list[str]]:
+    """Return the part about an adapter; nothing of a whole model."""
+    if facts.adapter is None or not facts.adapter.rows:
+        return []
+    return [["## What the adapter is", "", *_table(("what", "value"), facts.adapter.rows)]]
 
 
 def _mlx_generation(facts: CardFacts) -> list[str]:

@@ -24,19 +24,18 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.adapter_folder import ADAPTER_CONFIG, BASE_KEY
-from jupiterd.ctl.model.adapter_export import FOR_MLX, check_form, is_adapter, merged, run
+from jupiterd.ctl.model.adapter_export import FOR_MLX, check_form, merged, run
+from jupiterd.ctl.model.exported_base import adapter_facts, exported_base
 from jupiterd.ctl.model.gguf import GGUF_FILE, make_gguf
 from jupiterd.ctl.model.model_card import CardFacts, card
 from jupiterd.ctl.model.special_tokens import exported_marks
+from jupiterd.ctl.sources.adapter_base import NAME_OF_MLX, RECORD, RECORD_FILE, RecordedBase
 from jupiterd.errors import BrokenModelError, ConflictError, DiskFullError, UsageError
 from jupiterd.formats import size
 from jupiterd.store.disk import NO_ROOM, is_no_room
 from jupiterd.weights_header import read_weights
 
 CARD_FILE = "README.md"
-RECORD_FILE = "jupiter.json"
-"""The daemon's document of the model, for programs; the card is made from it."""
-
 CONFIG_FILE = "config.json"
 GENERATION_FILE = "generation_config.json"
 
@@ -136,17 +135,17 @@ def _fill(
     stored = Path(model["files_at"])
     weights = read_weights(stored)
     config = _config(stored)
-    gguf_maker = ""
+    gguf_maker, beside = "", exported_base(model, stored, to.name)
     if form == "gguf":
         gguf_maker = _convert(converter, stored, config, draft, str(model["name"]))
     else:
-        began_with = str((model.get("began_with") or {}).get("name") or "")
-        _copy(stored, config, draft, form, began_with)
+        _copy(stored, config, draft, form, beside)
     record = {name: value for name, value in model.items() if name not in _OF_THIS_MACHINE}
-    _write_json(draft / RECORD_FILE, record)
+    said = {} if beside is None else {RECORD: beside.to_plain()}
+    _write_json(draft / RECORD_FILE, record | said)
     sizes = _sizes(draft)
-    marks, alone = exported_marks(stored), is_adapter(stored)
-    facts = CardFacts(model, form, config, weights, sizes, to.name, marks, gguf_maker, alone)
+    marks, adapter = exported_marks(stored), adapter_facts(model, stored, beside)
+    facts = CardFacts(model, form, config, weights, sizes, to.name, marks, gguf_maker, adapter)
     (draft / CARD_FILE).write_text(card(facts), encoding="utf-8")
     return ExportedModel(to, form, weights.parameters, _sizes(draft))
 
@@ -167,11 +166,15 @@ def _convert(
 
 
 def _copy(
-    stored: Path, config: Mapping[str, Any], folder: Path, form: str = "hf", base: str = ""
+    stored: Path,
+    config: Mapping[str, Any],
+    folder: Path,
+    form: str = "hf",
+    base: RecordedBase | None = None,
 ) -> None:
     """Copy the model's files, without the subfolder with training state; an adapter's alone."""
-    if is_adapter(stored):
-        _copy_adapter(stored, folder, form, base)
+    if base is not None:
+        _copy_adapter(stored, folder, form, base.name)
         return
     for path in sorted(stored.iterdir()):
         if path.is_file() and path.name not in {CONFIG_FILE, CARD_FILE, RECORD_FILE}:
@@ -186,12 +189,17 @@ def _copy_adapter(stored: Path, folder: Path, form: str, base: str) -> None:
         for path in (folder / "adapter").iterdir():
             path.rename(folder / path.name)
         (folder / "adapter").rmdir()
+        _name_base(folder, NAME_OF_MLX, base)
         return
     for path in sorted(stored.iterdir()):
         if path.is_file() and path.name not in {CONFIG_FILE, GENERATION_FILE}:
             shutil.copyfile(path, folder / path.name)
-    said = json.loads((stored / ADAPTER_CONFIG).read_text(encoding="utf-8"))
-    _write_json(folder / ADAPTER_CONFIG, said | ({BASE_KEY: base} if base else {}))
+    _name_base(folder, BASE_KEY, base)
+
+
+def _name_base(folder: Path, key: str, base: str) -> None:
+    said = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
+    _write_json(folder / ADAPTER_CONFIG, said | ({key: base} if base else {}))
 
 
 def _config(stored: Path) -> dict[str, Any]:

@@ -6,17 +6,25 @@ where it has changed. Doesn't know who uses it.
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from blake3 import blake3
 
 from jupiterd.adapter_folder import base_named_in, found_base, holds_adapter, join
 from jupiterd.ctl.chat.model_names import BASE, called_beside, model_called
 from jupiterd.ctl.hub.names import hub_name
-from jupiterd.ctl.sources.adapter_source import FETCHING_S, adapter_in, fitted
+from jupiterd.ctl.sources.adapter_source import (
+    adapter_in,
+    base_by_id,
+    base_of_cluster,
+    check_same_base,
+    fitted,
+    of_cluster,
+)
 from jupiterd.ctl.sources.model_source import config_of
-from jupiterd.errors import JupiterError, NotFoundError, UsageError
+from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.path_text import path_text
 
 _SCRATCH: Final = "scratch"
@@ -68,6 +76,7 @@ def with_base(folder: Path, base: str | None, state_dir: Path) -> Path:
     beside = _named(base, state_dir) if base is not None else _found(folder, state_dir)
     said = config_of(beside)[1]
     fitted(folder, files, said, path_text(beside), "used")
+    check_same_base(folder, beside, path_text(beside), "used")
     return _joined(folder.resolve(), beside.resolve(), state_dir)
 
 
@@ -79,37 +88,24 @@ def _named(base: str, state_dir: Path) -> Path:
         raise NotFoundError(reason, "--base names the folder of a whole model")
     if Path(called).is_absolute():
         return Path(called)
-    return Path(_of_cluster(called, state_dir))
+    return Path(of_cluster(called, state_dir))
 
 
 def _found(folder: Path, state_dir: Path) -> Path:
     """Return the folder of the base that an adapter names."""
-    if (here := found_base(folder)) is not None:
-        return here
-    named = base_named_in(folder)
-    if not named:
-        raise UsageError(f"{path_text(folder)} doesn't say which model it is for", _NAME_IT)
-    unknown = f"{path_text(folder)} is for {named[:200]}, which isn't known here"
-    try:
-        return _on_this_disk(named) or Path(_of_cluster(named, state_dir))
-    except JupiterError as error:
-        raise NotFoundError(unknown, _NAME_IT) from error
+    here = base_by_id(folder, state_dir) or found_base(folder) or _on_this_disk(folder)
+    return here or Path(base_of_cluster(folder, state_dir, _NAME_IT))
 
 
-def _on_this_disk(named: str) -> Path | None:
-    """Return the folder of a model of the hub that was fetched before; nothing is fetched."""
+def _on_this_disk(folder: Path) -> Path | None:
+    """Return a model of the hub that was fetched before; nothing is fetched."""
     from jupiterd.ctl.hub.snapshot import cached_snapshot
 
-    if (name := hub_name(named)) is None:
+    if (name := hub_name(base_named_in(folder))) is None:
         return None
-    return cached_snapshot(name, _CONFIG, NotFoundError(f"{named} isn't on this disk", _NAME_IT))
-
-
-def _of_cluster(named: str, state_dir: Path) -> str:
-    from jupiterd.ctl.calls import ask_over_grpc
-
-    found: Any = ask_over_grpc(state_dir, f"model_files/{named}", FETCHING_S)["model"]
-    return str(found["files_at"])
+    with suppress(NotFoundError):
+        return cached_snapshot(name, _CONFIG, NotFoundError(f"{name} isn't on this disk", _NAME_IT))
+    return None
 
 
 def _joined(adapter: Path, base: Path, state_dir: Path) -> Path:

@@ -18,13 +18,16 @@ from jupiterd.adapter_folder import (
     holds_adapter,
     said_in,
 )
+from jupiterd.ctl.chat.model_names import BASE, PROMOTED
 from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.hub.names import hub_name
+from jupiterd.ctl.sources.adapter_base import is_other_base, recorded_base
 from jupiterd.ctl.sources.model_source import model_arguments
 from jupiterd.cycle.training.adapters.adapter import AdapterOptions
 from jupiterd.cycle.training.adapters.adapter_files import AdapterFiles, read_adapter
 from jupiterd.cycle.training.adapters.adapter_size import known_matrices
 from jupiterd.errors import BrokenModelError, JupiterError, NotFoundError, UsageError
+from jupiterd.ids import short
 from jupiterd.model_folder import check_links
 from jupiterd.path_text import path_of, path_text
 from jupiterd.weight_files import check_file
@@ -37,6 +40,11 @@ CONVERT: Final = (
     'convert it: python -c "from peft import AutoPeftModelForCausalLM as M; '
     "M.from_pretrained('DIR').save_pretrained('DIR')\""
 )
+OTHER_BASE: Final = "name its own base: --model of a run, --init of a cycle, --base elsewhere"
+
+MEANING_ANOTHER: Final = frozenset({BASE, PROMOTED})
+"""Names of models that mean one thing here and another where an adapter was trained."""
+
 _PICKLE: Final = "adapter_model.bin"
 _NAME_IT: Final = "--model BASE --adapter FOLDER names it, of a cycle --init BASE --adapter FOLDER"
 
@@ -68,6 +76,7 @@ def tuning_arguments(
     if "weights_folder" not in found:
         raise UsageError(f"{model} has no weights that an adapter could stand beside", _NAME_IT)
     options = fitted(folder, files, json.loads(found["config"]), model)
+    _check_weights(folder, model, Path(found["weights_folder"]), fetches)
     return {
         **found,
         "adapter_folder": path_text(folder.resolve()),
@@ -123,27 +132,83 @@ def fitted(
         return files.fitted(matrices, base)
 
 
-def _base_of(folder: Path, state_dir: Path) -> str:
-    """Return what `model_arguments` takes for the base that an adapter's folder names."""
-    if (here := found_base(folder)) is not None:
-        return path_text(here)
-    named = base_named_in(folder)
-    if not named:
-        raise UsageError(f"{path_text(folder)} doesn't say which model it is for", _NAME_IT)
-    return named if hub_name(named) else _of_cluster(folder, named, state_dir)
+def check_same_base(folder: Path, base: Path, called: str, purpose: str = "trained") -> None:
+    """Raise UsageError where an adapter says that it was trained beside other weights.
+
+    called: what people call the base
+    """
+    if is_other_base(folder, base):
+        reason = f"the adapter {path_text(folder)} can't be {purpose}: it was trained beside other"
+        raise UsageError(f"{reason} weights than those of {called}", which_base(folder))
 
 
-def _of_cluster(folder: Path, named: str, state_dir: Path) -> str:
+def which_base(folder: Path) -> str:
+    """Return a hint that says how an adapter's base is named, and which one it is."""
+    said = recorded_base(folder)
+    if not said.id:
+        return OTHER_BASE
+    name = f"{said.name}, " if said.name else ""
+    return f"{OTHER_BASE}; it is {name}{short(said.id)} where it was trained"
+
+
+def base_by_id(folder: Path, state_dir: Path) -> Path | None:
+    """Return the base whose id an exported adapter says, from the cluster's store.
+
+    None: it says none, or nobody here knows it.
+    """
+    if not (wanted := recorded_base(folder).id):
+        return None
+    try:
+        return Path(of_cluster(wanted, state_dir))
+    except JupiterError:
+        return None
+
+
+def of_cluster(named: str, state_dir: Path) -> str:
+    """Return the folder of a model of the cluster; raises JupiterError where there is none."""
     from jupiterd.ctl.calls import ask_over_grpc
 
+    found: Any = ask_over_grpc(state_dir, f"model_files/{named}", FETCHING_S)["model"]
+    return str(found["files_at"])
+
+
+def base_of_cluster(folder: Path, state_dir: Path, hint: str) -> str:
+    """Return the folder of the base that an adapter names, from the cluster's store.
+
+    Raises:
+        NotFoundError: nobody here knows it.
+        UsageError: the adapter names none.
+    """
+    named = base_named_in(folder)
+    if not named:
+        raise UsageError(f"{path_text(folder)} doesn't say which model it is for", hint)
     try:
-        return str(
-            ask_over_grpc(state_dir, f"model_files/{named}", FETCHING_S)["model"]["files_at"]
-        )
+        if named in MEANING_ANOTHER:  # of a cycle here, and not of whoever wrote the adapter
+            raise NotFoundError(f"there is no model {named}", hint)
+        return of_cluster(named, state_dir)
     except JupiterError as error:
-        raise NotFoundError(
-            f"{path_text(folder)} is for {named[:200]}, which isn't known here", _NAME_IT
-        ) from error
+        reason = f"{path_text(folder)} is for {_said(folder, named)}, which isn't known here"
+        raise NotFoundError(reason, hint) from error
+
+
+def _said(folder: Path, named: str) -> str:
+    """Return how an adapter's base is told to people."""
+    wanted = recorded_base(folder).id
+    return f"{named[:200]} ({short(wanted)})" if wanted else named[:200]
+
+
+def _check_weights(folder: Path, model: str, base: Path, fetches: Fetches) -> None:
+    """Raise UsageError where a base has other weights; now, or once they are fetched."""
+    fetches.check(base, lambda place: check_same_base(folder, place, model))
+
+
+def _base_of(folder: Path, state_dir: Path) -> str:
+    """Return what `model_arguments` takes for the base that an adapter's folder names."""
+    if (here := base_by_id(folder, state_dir) or found_base(folder)) is not None:
+        return path_text(here)
+    if hub_name(named := base_named_in(folder)):
+        return named
+    return base_of_cluster(folder, state_dir, _NAME_IT)
 
 
 @contextmanager

@@ -10,7 +10,8 @@ weights with which their cycle began |
 | base | the weights with which that cycle began; where nothing is promoted, those with which the \
 newest cycle or training run began that was given any |
 | NAME/base | those with which the cycle or training run of the model NAME began |
-| others | see `model_catalog` |
+| others | see `model_catalog`; where none is called so, weights that were brought: by their id, \
+or by what they were called where they were brought, if only one is called so |
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from jupiterd.cluster.ledger.island_runs import is_whole
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.serving.promotion_follow import PROMOTED
 from jupiterd.cluster.serving.served_model import ServedModel
+from jupiterd.cluster.values.run_names import Named, meant
 from jupiterd.cycle.runs.recorded_settings import base_of
 from jupiterd.daemon.catalog.generator_state import is_back_at_its_base
 from jupiterd.daemon.catalog.model_catalog import (
@@ -32,8 +34,8 @@ from jupiterd.daemon.catalog.model_catalog import (
     models_of,
     promoted_model,
 )
-from jupiterd.errors import ModelNotServedError, NotFoundError
-from jupiterd.ids import ArtifactId
+from jupiterd.errors import ModelNotServedError, NotFoundError, UsageError
+from jupiterd.ids import ArtifactId, short
 
 BASE = "base"
 
@@ -91,7 +93,33 @@ def served_names(state: State) -> list[str]:
 
 
 def _called(state: State, models: Sequence[KnownModel], name: str) -> KnownModel:
-    return _promoted(state, models) if name == PROMOTED else model_meant(models, name)
+    if name == PROMOTED:
+        return _promoted(state, models)
+    try:
+        return model_meant(models, name)
+    except NotFoundError:
+        if (brought := _brought_as(state, name)) is None:
+            raise
+        return brought
+
+
+def _brought_as(state: State, name: str) -> KnownModel | None:
+    """Return the weights that were brought and are meant; raise UsageError where several are."""
+    runs = filter(is_whole, state.cycles.values())
+    known = {str(start): brought_model(run, ArtifactId(str(start)))
+             for run in runs if (start := _weights_of(run))}  # fmt: skip
+    named = [Named(each, each.label, [each.artifact]) for each in known.values()]
+    found = meant(named, name)
+    if len(found) > 1:
+        could = ", ".join(sorted(short(each.artifact) for each in found))
+        raise UsageError(f"{name} could be any of {could}", "give the beginning of the id")
+    return found[0] if found else None
+
+
+def _weights_of(run: CycleState) -> str:
+    """Return the weights that a cycle or training run was given; of an adapter, its base."""
+    requested = run.started or run.training
+    return "" if requested is None else str(requested.settings.get("start_from") or "")
 
 
 def _promoted(state: State, models: Sequence[KnownModel]) -> KnownModel:

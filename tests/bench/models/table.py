@@ -249,7 +249,10 @@ A cycle's rounds train one with `cycle start --init MODEL --lora` ([how](cycle.m
 The folder of an adapter that peft or mlx-lm wrote is a model, too, for `model chat`, `model
 eval`, `model serve` and `model export`: `jupiterctl model chat ./their-adapter`. Its base is
 the folder that it names, or a model of the hub that is on this disk, or one of the cluster by
-its id or name; else `--base FOLDER` names it. `model export ./their-adapter --merge --format
+its id or name; else `--base FOLDER` names it. One that was exported says in `jupiter.json` beside
+it which base it is for: its id, by which the cluster's store has it wherever it came from, and a
+hash of its weights. Another base of equal shapes is refused by that hash, in training too; what
+peft and mlx-lm write has none, and its shapes are compared. `model export ./their-adapter --merge --format
 gguf --to ./gguf` makes one file of both.
 
 Training can begin with an adapter that peft or mlx-lm wrote. `--model` may name its folder alone
@@ -266,8 +269,8 @@ pattern or `all-linear`. It must have one rank and one alpha for all, and the sa
 of its layers; both kinds of scale (`use_rslora`) are taken, DoRA (`use_dora`, or mlx-lm's
 `fine_tune_type`) too, and training goes on with its dropout. Refused by name, before anything is
 copied: biases, `modules_to_save`, several ranks or alphas, initial values that change the base
-(PiSSA and its kin), pickles, and an adapter whose shapes are those of another base. Where it names
-its base by the id of an artifact, other weights are refused before training starts, though not by a
+(PiSSA and its kin), pickles, and an adapter whose shapes are those of another base. Of an
+adapter that was exported, other weights are refused by their hash, before training starts and by a
 dry run.
 
 ## GGUF

@@ -1,7 +1,10 @@
 """`jupiterctl model export` of an adapter: alone in two forms, and merged with its base."""
 
 import json
+import re
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +13,7 @@ pytest.importorskip("torch")
 from safetensors.numpy import load_file
 
 from jupiterd.adapter_folder import join
+from jupiterd.ctl.sources.adapter_base import RecordedBase, recorded_base, weights_hash
 from tests.support.ctl.model_material import model
 from tests.support.workers.tiny_models import write_model
 from tests.unit.workers.train.adapters.test_merged_adapters import adapter_to
@@ -19,8 +23,10 @@ from tests.unit.workers.train.adapters.test_merged_adapters import adapter_to
 def stored(tmp_path, daemon) -> Path:
     base = write_model(tmp_path / "base", "llama")
     folder = join(adapter_to(base, tmp_path / "adapter"), base, tmp_path / "joined")
-    began_with = {"name": "some/model", "id": "c" * 64}
-    daemon.documents["model_export"] = {"model": model(files_at=str(folder), began_with=began_with)}
+    began_with = {"name": "my-model", "id": "c" * 64}
+    trained = {"base": "my-model", "options": "rank=4,alpha=6,quantize=4bit"}
+    document = model(files_at=str(folder), began_with=began_with, adapter=trained, val_bpb=1.25)
+    daemon.documents["model_export"] = {"model": document}
     return folder
 
 
@@ -30,12 +36,61 @@ def exported(ctl, to: Path, *how: str) -> Path:
     return to
 
 
-def test_alone_it_names_its_base_as_people_do(stored, ctl, tmp_path):
-    folder = exported(ctl, tmp_path / "out")
+@pytest.mark.parametrize(("form", "key"), [("hf", "base_model_name_or_path"), ("mlx", "model")])
+def test_alone_it_names_its_base_as_people_do_and_says_the_hash_of_its_weights(
+    stored, ctl, tmp_path, form, key
+):
+    folder = exported(ctl, tmp_path / "out", "--format", form)
     said = json.loads((folder / "adapter_config.json").read_text())
-    assert said["base_model_name_or_path"] == "some/model"
-    assert "from peft import PeftModel" in (folder / "README.md").read_text()
+    assert said[key] == "my-model"
     assert not (folder / "config.json").exists()
+    weights = weights_hash(tmp_path / "base")
+    assert recorded_base(folder) == RecordedBase("my-model", "c" * 64, weights)
+    card = (folder / "README.md").read_text()
+    assert f"by which Jupiter tells them, is `{weights}`" in card
+    assert "jupiterctl model export cccccccc --to my-model" in card
+
+
+def test_the_card_says_what_the_adapter_is(stored, ctl, tmp_path):
+    card = (exported(ctl, tmp_path / "out") / "README.md").read_text()
+    for row in (
+        "| rank | 4 |",
+        "| alpha | 12 |",
+        "| dropout | 0 |",
+        "| base while it was trained | 4bit |",
+    ):
+        assert row in card
+    assert "| targets | mlp.down\\_proj, " in card
+    assert "**1.2500 bits per byte**" in card
+
+
+def test_a_folder_of_the_base_s_name_is_not_its_base(stored, ctl, tmp_path):
+    folder = exported(ctl, tmp_path / "my-model")
+    said = json.loads((folder / "adapter_config.json").read_text())
+    assert said["base_model_name_or_path"] == "my-model-base"
+    assert "--to my-model-base" in (folder / "README.md").read_text()
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # peft 0.21 asks transformers by an old name
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_the_card_says_loads_it(stored, ctl, tmp_path, monkeypatch):
+    pytest.importorskip("peft", reason="pip install peft==0.21.2 accelerate")
+    card = (exported(ctl, tmp_path / "out") / "README.md").read_text()
+    (tmp_path / "base").rename(tmp_path / "my-model")  # as the card has the cluster write it
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (code,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    found: dict[str, Any] = {}
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        exec(code, found)
+    assert [each for each in warned if "Unexpected keyword" in str(each.message)] == []
+    weights = dict(found["model"].named_parameters())
+    ours = load_file(tmp_path / "out" / "adapter_model.safetensors")
+    name = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"
+    theirs = weights[name.replace(".weight", ".default.weight")]
+    assert (theirs.detach().numpy() == ours[name]).all()
+    assert found["tokenizer"].vocab_size > 0
 
 
 def test_for_mlx_its_factors_lie_the_other_way_round(stored, ctl, tmp_path):

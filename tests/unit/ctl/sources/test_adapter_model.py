@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from jupiterd.adapter_folder import base_beside
-from jupiterd.ctl.sources import adapter_model
+from jupiterd.ctl.sources import adapter_model, adapter_source
+from jupiterd.ctl.sources.adapter_base import weights_hash
 from jupiterd.ctl.sources.adapter_model import usable_model, usable_models
 from jupiterd.errors import JupiterError, NotFoundError, UsageError
-from tests.unit.ctl.sources.test_adapter_source import adapter_in, base_in
+from tests.unit.ctl.sources.test_adapter_source import adapter_in, base_in, exported_in
 
 
 @pytest.fixture
@@ -77,7 +78,8 @@ def test_a_base_that_the_cluster_knows_by_its_content_or_by_a_name_is_asked_for(
         asked.append(named)
         return str(base)
 
-    monkeypatch.setattr(adapter_model, "_of_cluster", of_cluster)
+    monkeypatch.setattr(adapter_model, "of_cluster", of_cluster)
+    monkeypatch.setattr(adapter_source, "of_cluster", of_cluster)
     ours = adapter_in(tmp_path / "ours", "f" * 64)
     assert base_beside(Path(usable_model(str(ours), None, state))) == base
     theirs = adapter_in(tmp_path / "theirs", "nobody/knows")
@@ -121,3 +123,54 @@ def test_beside_base_its_own_base_answers(base: Path, state: Path, tmp_path: Pat
     theirs = adapter_in(tmp_path / "theirs", str(base))
     joined, beside = usable_models(str(theirs), "base", None, state)
     assert (base_beside(Path(joined)), beside) == (base, str(base))
+
+
+def test_the_base_of_an_export_is_asked_for_by_its_id_first(
+    base: Path, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def of_cluster(named: str, _: Path) -> str:
+        asked.append(named)
+        return str(base)
+
+    monkeypatch.setattr(adapter_source, "of_cluster", of_cluster)
+    ours = exported_in(tmp_path / "ours", base, name="base")
+    assert base_beside(Path(usable_model(str(ours), None, state))) == base
+    assert asked == ["d" * 64], "`base` means another model here"
+
+
+def test_without_a_daemon_it_is_the_folder_beside_it_or_the_one_that_is_named(
+    base: Path, state: Path, tmp_path: Path
+) -> None:
+    ours = exported_in(tmp_path / "ours", base, name="base")
+    assert base_beside(Path(usable_model(str(ours), None, state))) == base
+    base.rename(tmp_path / "moved")
+    error = refused(ours, None, state, NotFoundError)
+    assert error.message == f"{ours} is for base (dddddddd), which isn't known here"
+    assert error.hint == "--base FOLDER names it"
+    named = Path(usable_model(str(ours), str(tmp_path / "moved"), state))
+    assert base_beside(named) == tmp_path / "moved"
+
+
+def test_another_base_of_equal_shapes_is_refused_by_its_weights(
+    base: Path, state: Path, tmp_path: Path
+) -> None:
+    ours = exported_in(tmp_path / "ours", base, name="mine")
+    other = base_in(tmp_path / "other", ones=2.0)
+    assert weights_hash(other) != weights_hash(base)
+    error = refused(ours, str(other), state)
+    assert "it was trained beside other weights than those of" in error.message
+    assert "it is mine, dddddddd where it was trained" in error.hint
+    theirs = adapter_in(tmp_path / "theirs", "some/model")
+    assert usable_model(str(theirs), str(other), state), "peft writes no hash"
+
+
+@pytest.mark.parametrize("named", ["base", "promoted"])
+def test_a_stranger_s_base_is_no_cycle_s(
+    base: Path, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.setattr(adapter_source, "of_cluster", lambda *_: str(base))
+    (tmp_path / "elsewhere").mkdir()
+    theirs = adapter_in(tmp_path / "elsewhere" / "theirs", named)
+    assert f"is for {named}" in refused(theirs, None, state, NotFoundError).message

@@ -9,6 +9,11 @@ import pytest
 from safetensors.numpy import save_file
 
 from jupiterd.ctl.hub.fetches import Fetches
+from jupiterd.ctl.hub.listing import HubFile, HubListing
+from jupiterd.ctl.hub.model import HubModel
+from jupiterd.ctl.hub.names import HubName
+from jupiterd.ctl.sources import adapter_source
+from jupiterd.ctl.sources.adapter_base import weights_hash
 from jupiterd.ctl.sources.adapter_source import tuning_arguments
 from jupiterd.cycle.training.adapters.adapter_size import known_matrices
 from jupiterd.cycle.training.tensor_shapes import expected_tensors
@@ -21,13 +26,14 @@ LLAMA: dict[str, Any] = {
 }  # fmt: skip
 
 
-def base_in(folder: Path, **changes: Any) -> Path:
+def base_in(folder: Path, ones: float = 1.0, **changes: Any) -> Path:
+    """Write a base whose numbers are all the same."""
     folder.mkdir()
     fields = LLAMA | changes
     (folder / "config.json").write_text(json.dumps(fields))
     tensors = expected_tensors(fields) or {}
     save_file(
-        {name: np.ones(shape, np.float32) for name, shape in tensors.items()},
+        {name: np.full(shape, ones, np.float32) for name, shape in tensors.items()},
         folder / "model.safetensors",
     )
     return folder
@@ -42,6 +48,14 @@ def adapter_in(folder: Path, base: str = "", **said: Any) -> Path:
     save_file(tensors, folder / "adapter_model.safetensors")
     fields = {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "base_model_name_or_path": base}
     (folder / "adapter_config.json").write_text(json.dumps(fields | said))
+    return folder
+
+
+def exported_in(folder: Path, base: Path, name: str) -> Path:
+    """Write what an export beside a base writes; the cluster calls that by a name and an id."""
+    adapter_in(folder, name)
+    said = {"name": name, "id": "d" * 64, "weights": weights_hash(base)}
+    (folder / "jupiter.json").write_text(json.dumps({"id": "e" * 64, "base": said}))
     return folder
 
 
@@ -134,3 +148,35 @@ def test_a_configuration_that_can_not_be_read_is_named(
 
 def test_a_folder_without_an_adapter_is_told(base: Path, tmp_path: Path) -> None:
     assert "there is no adapter in" in refused(base, tmp_path, NotFoundError).message
+
+
+def test_an_export_is_trained_on_beside_its_base_and_beside_no_other_of_its_shapes(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = exported_in(tmp_path / "ours", base, name="mine")
+    other = base_in(tmp_path / "other", ones=2.0)
+    assert asked(base, ours)["weights_folder"] == str(base)
+    error = refused(other, ours)
+    assert f"can't be trained: it was trained beside other weights than those of {other}" in str(
+        error.message
+    )
+    assert "--model" in error.hint
+    theirs = adapter_in(tmp_path / "theirs", "mine")
+    assert asked(other, theirs)["weights_folder"] == str(other), "peft writes no hash"
+    monkeypatch.setattr(adapter_source, "of_cluster", lambda *_: str(base))
+    assert asked(ours)["weights_folder"] == str(base), "the cluster knows it by its id"
+
+
+def test_weights_that_are_still_to_be_fetched_are_compared_once_they_are_here(
+    base: Path, tmp_path: Path
+) -> None:
+    model = HubModel(HubListing(HubName("team/base"), "c" * 40, ()), base, (HubFile("w", 1),))
+    seen: list[str] = []
+    fetches = Fetches([(model, lambda _: seen.append("the first"))])
+    fetches.check(base, lambda _: seen.append("the second"))
+    assert seen == []
+    ((_, look),) = fetches._pending
+    look(base)
+    assert seen == ["the first", "the second"]
+    fetches.check(tmp_path, lambda _: seen.append("at once"))
+    assert seen[-1] == "at once"

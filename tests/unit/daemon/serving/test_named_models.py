@@ -9,7 +9,8 @@ from jupiterd.cluster.facts.steering import StudentSteered
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.serving.named_models import named_model, served_model, served_names
 from jupiterd.daemon.serving.promotion_follower import promoted_in
-from jupiterd.errors import ModelNotServedError
+from jupiterd.errors import ModelNotServedError, NotFoundError, UsageError
+from jupiterd.ids import CycleId
 from tests.support.cluster.building import NODES
 from tests.unit.daemon.catalog.test_model_catalog import (
     BEGUN,
@@ -160,3 +161,30 @@ def test_a_run_from_random_weights_has_no_base_even_beside_a_cycle_that_has_one(
     assert "jupiterctl model list" in caught.value.hint
     assert served_model(state, "python/2/base").artifact == OTHERS
     assert served_model(state, "promoted/base").artifact == OTHERS
+
+
+def test_weights_that_were_brought_are_found_by_their_id_and_by_their_name():
+    run = replace(trained_run(), settings=TUNING)
+    state = state_of(run, made(FIRST, run=RUN))
+    for name in (OTHERS, OTHERS[:8], run.model):
+        found = named_model(state, name)
+        assert (found.artifact, found.kind) == (OTHERS, "base")
+    with pytest.raises(NotFoundError, match="there is no model nobody"):
+        named_model(state, "nobody")
+
+
+def test_a_name_of_two_weights_that_were_brought_asks_for_the_id():
+    one = replace(trained_run("one", 1), settings=TUNING)
+    two = replace(
+        trained_run("two", 2), cycle=CycleId("2" * 32), settings=TUNING | {"start_from": FIRST}
+    )
+    state = state_of(one, two)
+    with pytest.raises(UsageError, match="could be any of"):
+        named_model(state, one.model)
+    assert named_model(state, FIRST).artifact == FIRST
+
+
+def test_a_model_of_the_cluster_is_meant_before_weights_that_were_brought():
+    run = replace(trained_run(), settings=TUNING, model="python/1")
+    state = state_of(*TWO_ROUNDS, run)
+    assert named_model(state, "python/1").artifact == FIRST

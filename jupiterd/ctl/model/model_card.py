@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from jupiterd.ctl.model.example_prompt import example_prompt
-from jupiterd.ctl.model.exported_base import AdapterFacts
 from jupiterd.ctl.model.gguf import HERE
 from jupiterd.ctl.model.special_tokens import SpecialTokens
 from jupiterd.ctl.output.model_lines import training_lines
 from jupiterd.ctl.sources.adapter_base import RecordedBase
+from jupiterd.ctl.sources.exported_base import AdapterFacts
 from jupiterd.cycle.rounds.explanation import explain
 from jupiterd.formats import counted, duration, plain, printable, size
 from jupiterd.ids import short

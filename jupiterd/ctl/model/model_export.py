@@ -25,11 +25,11 @@ from typing import Any
 
 from jupiterd.adapter_folder import ADAPTER_CONFIG, BASE_KEY
 from jupiterd.ctl.model.adapter_export import FOR_MLX, check_form, merged, run
-from jupiterd.ctl.model.exported_base import adapter_facts, exported_base
 from jupiterd.ctl.model.gguf import GGUF_FILE, make_gguf
 from jupiterd.ctl.model.model_card import CardFacts, card
 from jupiterd.ctl.model.special_tokens import exported_marks
 from jupiterd.ctl.sources.adapter_base import NAME_OF_MLX, RECORD, RECORD_FILE, RecordedBase
+from jupiterd.ctl.sources.exported_base import adapter_facts, exported_base
 from jupiterd.errors import BrokenModelError, ConflictError, DiskFullError, UsageError
 from jupiterd.formats import size
 from jupiterd.store.disk import NO_ROOM, is_no_room

@@ -252,8 +252,8 @@ the folder that it names, or a model of the hub that is on this disk, or one of 
 its id or name; else `--base FOLDER` names it. One that was exported says in `jupiter.json` beside
 it which base it is for: its id, by which the cluster's store has it wherever it came from, and a
 hash of its weights. Another base of equal shapes is refused by that hash, in training too; what
-peft and mlx-lm write has none, and its shapes are compared. `model export ./their-adapter --merge --format
-gguf --to ./gguf` makes one file of both.
+peft and mlx-lm write has none, and its shapes are compared. `model export ./their-adapter --merge
+--format gguf --to ./gguf` makes one file of both.
 
 Training can begin with an adapter that peft or mlx-lm wrote. `--model` may name its folder alone
 where the base that it names is a folder here, a model of the cluster or of the hub; else `--model`

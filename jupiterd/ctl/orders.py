@@ -43,6 +43,8 @@ def order(
     if fetches or invocation.is_dry_run:
         to_fetch = fetches.folders if fetches else ()
         answer = _check(state_dir, command, to_fetch)
+        if not invocation.is_dry_run:
+            _check_that_it_may_begin(answer)
         if fetches:
             fetches.check_room(state_dir)
         if fetches and fetches.bring_tokenizers():  # the tokenizer may not fit the data
@@ -81,6 +83,15 @@ def _check(state_dir: Path, command: DaemonCommand, to_fetch: Sequence[str]) -> 
             raise  # an older daemon can't check without executing
         ask(state_dir, "status")
         return {}
+
+
+def _check_that_it_may_begin(answer: Mapping[str, Any]) -> None:
+    """Raise ConflictError where something hinders just now: nothing is downloaded for it then."""
+    from jupiterd.errors import ConflictError
+    from jupiterd.protocol.commands.train_commands import REFUSED_NOW
+
+    if refused := (answer.get("foretold") or {}).get(REFUSED_NOW):
+        raise ConflictError(str(refused["message"]), str(refused["hint"]))
 
 
 def _named(command: DaemonCommand, run: object) -> Mapping[str, object]:

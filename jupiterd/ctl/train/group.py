@@ -174,6 +174,7 @@ def start(
                 *(begun_lines(predicted)[1:] if predicted else []),
                 *passes_lines(predicted, requested),
                 *held_out_lines(requested.get("source", {})),
+                *_refused_now_lines(predicted),
             ]
 
         tried = invocation.is_dry_run  # a dry run shows all held-out lines
@@ -374,3 +375,11 @@ def _follow_to_the_end(
     if console.output == "json":
         console.show({"schema": SCHEMA, NOUN: train}, list)
     conclude(train, console, accepts_worse=accepts_worse)
+
+
+def _refused_now_lines(predicted: Mapping[str, Any]) -> list[str]:
+    """Return a line about what hinders a dry run's command just now; nothing hinders: none."""
+    from jupiterd.protocol.commands.train_commands import REFUSED_NOW
+
+    refused = predicted.get(REFUSED_NOW)
+    return [f"just now it would be refused: {refused['message']}"] if refused else []

@@ -3,8 +3,9 @@
 Pure. Owns these words. Doesn't know how memory is counted (`cycle.training.memory`): it is told.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.rank_memory import RESERVED_SHARE
@@ -18,6 +19,10 @@ class Needed(Protocol):
     def on_device(self) -> int: ...  # noqa: D102 - as MemoryNeed says
     @property
     def total(self) -> int: ...  # noqa: D102
+
+
+_WHOLE_GB: Final = 10
+"""From so many gigabytes on a hint has no decimals."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,13 @@ def _tight(need: Needed, device: DeviceAbilities) -> tuple[int, int, str]:
     return need.total, device.ram_bytes, "of the machine's memory"
 
 
+def _enough(gigabytes: float) -> str:
+    """Return a number of gigabytes in two digits or more, rounded up: so much is enough."""
+    if gigabytes < _WHOLE_GB:
+        return f"{math.ceil(gigabytes * 10) / 10:.1f}"
+    return f"{math.ceil(gigabytes)}"
+
+
 def _remedies(refused: RefusedSize, need: int) -> list[str]:
     """Return what would fit, the least change first."""
     found: list[str] = []
@@ -68,7 +80,7 @@ def _remedies(refused: RefusedSize, need: int) -> list[str]:
         found.append(f"--seq-len {refused.seq_len}")
     if refused.nearest:
         found.append(f"the nearest size that fits is {refused.nearest}")
-    least = need / (1 - RESERVED_SHARE) / 1e9
+    least = _enough(need / (1 - RESERVED_SHARE) / 1e9)
     why = ": every one holds the model" if refused.is_whole else ""
-    found.append(f"train on machines with {least:.0f} GB or more each{why}")
+    found.append(f"train on machines with {least} GB or more each{why}")
     return found

@@ -55,7 +55,12 @@ from jupiterd.errors import (
 from jupiterd.ids import CycleId, NodeId, short
 from jupiterd.protocol.commands.command import PlainMap
 from jupiterd.protocol.commands.data_commands import PrepareData
-from jupiterd.protocol.commands.train_commands import ResumeTraining, StartTraining, StopTraining
+from jupiterd.protocol.commands.train_commands import (
+    REFUSED_NOW,
+    ResumeTraining,
+    StartTraining,
+    StopTraining,
+)
 
 if TYPE_CHECKING:
     from jupiterd.cycle.runs.run_settings import RunSettings
@@ -70,8 +75,10 @@ async def start_training(
     """Record a training run, and its data set where that is made on the way.
 
     Raises:
+        ConflictError: something is training already.
         JupiterError: it can't be planned, or its data was cut by another tokenizer.
     """
+    _check_that_nothing_trains(fleet.state)
     facts, document = await _checked_training(fleet, artifacts, command)
     await term.record(*facts)
     return document
@@ -80,8 +87,17 @@ async def start_training(
 async def predicted_training(
     fleet: FleetView, artifacts: ArtifactCache, command: StartTraining
 ) -> dict[str, Any]:
-    """Return what is to be expected of a run before it is ordered; raises what the order would."""
-    return (await _checked_training(fleet, artifacts, command))[1]
+    """Return what is to be expected of a run before it is ordered; raises what the order would.
+
+    What trains just now hinders the order, and hides no mistake in what is asked for: it is in the
+    answer.
+    """
+    _, document = await _checked_training(fleet, artifacts, command)
+    try:
+        _check_that_nothing_trains(fleet.state)
+    except ConflictError as error:
+        document[REFUSED_NOW] = {"message": error.message, "hint": error.hint}
+    return document
 
 
 async def _checked_training(
@@ -99,14 +115,13 @@ def planned_training(
     """Return what is recorded of a training run that is asked for, and what comes of it.
 
     Raises:
-        ConflictError: something is training already, or the data set isn't ready.
+        ConflictError: the data set isn't ready.
         NotFoundError: no such model, data set or node.
         EmptySourceError: the data set isn't enough for one sequence.
         MissingExtraError: nobody has the engine.
         TooLargeForDeviceError: the model fits no machine's memory.
         UsageError: something that can't be.
     """
-    _check_that_nothing_trains(fleet.state)
     from jupiterd.cycle.runs.fitted_plan import first_plan_of_run, plan_of_run
     from jupiterd.cycle.runs.run_plan import fitted, fitting_settings, sequences_in
     from jupiterd.cycle.training.adapters.adapter import parse_adapter

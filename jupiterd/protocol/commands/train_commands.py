@@ -9,6 +9,9 @@ from typing import ClassVar
 from jupiterd.protocol.commands.command import Command, PlainMap
 from jupiterd.protocol.commands.requested_command import RequestedCommand
 
+REFUSED_NOW = "refused_now"
+"""In the answer to a dry run: what hinders the order just now, its message and hint."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class StartTraining(RequestedCommand):

@@ -6,6 +6,7 @@ import pytest
 
 from jupiterd.errors import ExitCode
 from tests.support.daemons.cluster import Document, all_gone, three_daemons
+from tests.support.daemons.training_runs import write_letters
 from tests.support.sources.tiny_domain import write_domain
 
 pytestmark = [
@@ -31,6 +32,12 @@ async def test_a_stopped_cycle_leaves_no_worker_and_makes_room_for_another(tmp_p
         assert refused.returncode == ExitCode.CONFLICT
         assert "running already" in refused.stderr
         assert "hint:" in refused.stderr
+
+        train = ("train", "start", "--data", write_letters(tmp_path), "--model", "1m", "--dry-run")
+        looked = cluster.ctl(*map(str, train))
+        assert looked.returncode == 0, looked.stderr
+        assert "just now it would be refused: cycle " in looked.stdout
+        assert cluster.ctl(*map(str, train), "--engine", "jax").returncode == ExitCode.USAGE
 
         workers = [pid for daemon in cluster.daemons for pid in daemon.workers()]
         assert len(workers) >= 3, "two ranks and their store"

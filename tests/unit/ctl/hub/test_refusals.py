@@ -51,6 +51,11 @@ SAYS_OF_FOLDERS = {
     "a list": (without("config.json", config__json=b"[1]"), "isn't one JSON object"),
 }  # fmt: skip
 
+RUN = {
+    "train": "c0ffee", "model": "prose", "name": "letters", "ranks": 1, "batch_size": 1,
+    "gradient_accumulation_steps": 1, "batch_sequences": 1, "seq_len": 16, "parameters": 9,
+}  # fmt: skip
+
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,6 +170,23 @@ def test_what_fits_nobody_s_memory_or_disk_is_refused_before_its_weights_are_fet
     assert names <= {CONFIG, INDEX, "tokenizer.json", "tokenizer_config.json"}
 
 
+def test_nothing_is_fetched_for_what_would_be_refused_just_now(
+    hub: ModelHub, daemon: ScriptedDaemon, ctl: Ctl
+):
+    hub.models[NAME] = HubFolder(whole())
+    hinders = {"message": "training letters is running already", "hint": "stop it"}
+    daemon.results["dry_run"] = {
+        "tried": "train.start", "foretold": RUN | {"refused_now": hinders}
+    }  # fmt: skip
+    start = ("train", "start", "--data", "letters", "--model", NAME)
+    ran = ctl(*start)
+    assert (ran.exit_code, "running already" in ran.err, "stop it" in ran.err) == (7, True, True)
+    assert hub.sent == 0
+    dry = ctl(*start, "--dry-run")
+    assert dry.exit_code == 0, dry.err
+    assert "just now it would be refused: training letters is running already" in dry.out
+
+
 @pytest.mark.parametrize("option", TAKES_ONE)
 def test_a_dry_run_says_what_would_be_fetched_and_the_command_fetches_it_before_it_is_ordered(
     hub: ModelHub, daemon: ScriptedDaemon, ctl: Ctl, option: str
@@ -175,10 +197,7 @@ def test_a_dry_run_says_what_would_be_fetched_and_the_command_fetches_it_before_
     assert "would fetch 1.2 MiB of team/prose (commit " in dry.out
     assert hub.sent == 0
     verb = ".".join(TAKES_ONE[option][:2])
-    daemon.results["train.start"] = {
-        "train": "c0ffee", "model": "prose", "name": "letters", "ranks": 1, "batch_size": 1,
-        "gradient_accumulation_steps": 1, "batch_sequences": 1, "seq_len": 16, "parameters": 9,
-    }  # fmt: skip
+    daemon.results["train.start"] = RUN
     daemon.executed.clear()
     real = ctl(*TAKES_ONE[option], NAME)
     assert real.exit_code == 0, real.err

@@ -9,6 +9,7 @@ from jupiterd.cluster.values.hardware import lent_to_gpu_bytes
 from jupiterd.cycle.training.architectures import matrix_parameters, parameter_count
 from jupiterd.cycle.training.engine_options import DeviceAbilities, EngineOptions
 from jupiterd.cycle.training.memory import (
+    MemoryNeed,
     flops_per_token,
     logit_chunk_on,
     logit_chunk_tokens,
@@ -19,6 +20,7 @@ from jupiterd.cycle.training.memory import (
 )
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.training.rank_memory import RESERVED_SHARE, first_that_fits
+from jupiterd.cycle.training.size_refusal import RefusedSize, size_refusal
 from jupiterd.errors import TooLargeForDeviceError
 
 MODELS = Path(__file__).parents[4] / "config" / "models"
@@ -178,7 +180,7 @@ def test_what_can_t_fit_is_refused_with_the_nearest_size_that_does():
         plan_that_fits(shape, derive(shape, 1), gpu(8), list(PRESETS.values()))
     assert "0.8 GB are kept in reserve" in caught.value.message
     assert caught.value.hint == (
-        "the nearest size that fits is 500m; or train on machines with 12 GB or more each"
+        "the nearest size that fits is 500m; or train on machines with 13 GB or more each"
     )
 
 
@@ -288,3 +290,13 @@ def test_what_a_rank_needs_is_told_for_each_micro_batch_as_it_computes_there():
 def test_the_first_that_fits_is_taken(free_gb: int, ranks: int, found: int | None):
     needs = [(8, 8 * GB), (4, 4 * GB), (1, 2 * GB)]
     assert first_that_fits(needs, ranks, free_gb * GB, GB) == found
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "says"), [(0.31, "0.4"), (0.9, "1.0"), (7.12, "8.0"), (8.99, "10.0"), (9.9, "11")]
+)
+def test_a_hint_names_memory_that_is_enough(gigabytes: float, says: str):
+    need = MemoryNeed(int(gigabytes * 1e9), 0, 0, 0, 0)
+    refusal = size_refusal(RefusedSize("1m", need), gpu(1))
+    assert refusal.hint == f"train on machines with {says} GB or more each"
+    assert float(says) * (1 - RESERVED_SHARE) >= gigabytes

@@ -25,7 +25,12 @@ from jupiterd.daemon.commands.dry_run import (
     training_without_copying,
     tried,
 )
-from jupiterd.daemon.commands.term_adapters import start_cycle, start_training, with_term
+from jupiterd.daemon.commands.term_adapters import (
+    predicted_training,
+    start_cycle,
+    start_training,
+    with_term,
+)
 from jupiterd.daemon.commands.train_commands import resume_training, stop_training
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.errors import (
@@ -170,6 +175,22 @@ async def test_only_data_sets_that_were_made_are_named_where_another_is_asked_fo
         error = await refusal(leading, data="essays")
         assert error.message == "no data set is called essays; there is letters"
         assert "poems was never made" in (await refusal(leading, data="poems")).message
+
+
+async def test_what_trains_hides_no_mistake_from_a_dry_run(tmp_path: Path) -> None:
+    async with leads(tmp_path, data_asked(), MADE) as leading:
+        done = await start_training(leading, StartTraining.read({"data": "letters", "model": "1m"}))
+        again = StartTraining.read({"data": "letters", "model": "1m"})
+        with pytest.raises(ConflictError, match="is running already"):
+            await start_training(leading, again)
+        looked = await predicted_training(leading, again)
+        assert looked["expected"]["parameters"] == done["expected"]["parameters"]
+        assert looked["refused_now"] == {
+            "message": f"training letters ({short(done['train'])}) is running already",
+            "hint": "jupiterctl train status shows it; jupiterctl train stop ends it",
+        }
+        with pytest.raises(NotFoundError, match="there is no model 9m"):
+            await predicted_training(leading, replace(again, model="9m"))
 
 
 async def test_a_dry_run_makes_all_checks_and_records_nothing(tmp_path: Path) -> None:

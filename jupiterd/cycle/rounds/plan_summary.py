@@ -163,8 +163,24 @@ def _model(expected: Mapping[str, Any]) -> str:
     return (
         f"{expected['parameters'] / 1e6:,.1f} million parameters{_adapter(expected)}, "
         f"{expected['precision']}, "
-        f"{expected['optimizer']}, {batch}, {room} of each device"
+        f"{expected['optimizer']}, {batch}, {_held(expected) or f'{room} of each device'}"
     )
+
+
+def _held(expected: Mapping[str, Any]) -> str:
+    """Return who holds what of a model that is cut, and what a death costs; empty: it isn't."""
+    if not (partition := expected.get("partition")):
+        return ""
+    held = ", ".join(map(_part, partition["members"]))
+    every = duration(partition["saved_every_s"])
+    lost = f"a machine that is lost costs what came since the last checkpoint (about every {every})"
+    return f"cut in stage {partition['stage']} over {held}; {lost}"
+
+
+def _part(member: Mapping[str, Any]) -> str:
+    of = member["memory_bytes"]
+    room = f"{member['bytes'] / 1e9:.1f}{f' of {of / 1e9:.1f}' if of else ''} GB"
+    return f"{plain(member['name'])} {100 * member['part']:.0f} % ({room})"
 
 
 def _adapter(expected: Mapping[str, Any]) -> str:

@@ -202,7 +202,10 @@ def _losses(saved_every_s: float) -> str:
 
 
 def partition_values(
-    chosen: "PartitionChoice", held: Sequence[Holding], slower: float | None
+    chosen: "PartitionChoice",
+    held: Sequence[Holding],
+    slower: float | None,
+    saved_every_s: float,
 ) -> dict[str, Any]:
     """Return the same for programs; nothing where all hold everything."""
     if chosen.partition is None:
@@ -219,4 +222,5 @@ def partition_values(
         for rank, holding in enumerate(held)
     ]
     share = None if slower is None else round(slower, 4)
-    return {"partition": {"stage": chosen.partition.stage, "slower": share, "members": members}}
+    told = {"slower": share, "saved_every_s": round(saved_every_s, 1), "members": members}
+    return {"partition": {"stage": chosen.partition.stage, **told}}

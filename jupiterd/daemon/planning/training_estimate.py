@@ -215,7 +215,7 @@ def _as_cut(
     return _AsCut(
         tokens_per_s / (1 + (slower or 0.0)),
         partition_lines(shape, chosen, held, slower, cost.saved_every_s),
-        partition_values(chosen, held, slower),
+        partition_values(chosen, held, slower, cost.saved_every_s),
     )
 
 

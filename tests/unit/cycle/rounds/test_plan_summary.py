@@ -59,6 +59,22 @@ def test_there_are_never_more_than_twelve(survey, predicted):
     assert {"reads", "verdict", "training", "machines", "time", "written"} <= labels
 
 
+def test_who_holds_what_of_a_model_that_is_cut_is_told_with_what_a_death_costs():
+    sizes = {"alpha": (0.7, 8_000_000_000), "beta": (0.3, None)}
+    members = [
+        {"name": name, "part": part, "bytes": 400_000_000, "memory_bytes": memory}
+        for name, (part, memory) in sizes.items()
+    ]
+    cut = {"stage": 2, "slower": None, "saved_every_s": 30.0, "members": members}
+    predicted = {**PREDICTED, "expected": {**EXPECTED, "partition": cut}}
+    lines = planned(TWELVE, predicted)
+    line = next(line for line in lines if line.startswith("model"))
+    assert "cut in stage 2 over alpha 70 % (0.4 of 8.0 GB), beta 30 % (0.4 GB); a machine" in line
+    assert line.endswith("costs what came since the last checkpoint (about every 30 s)")
+    assert "of each device" not in line
+    assert len(lines) < MOST_LINES
+
+
 def test_passes_are_of_the_text_that_is_trained_on():
     line = next(line for line in planned(TWELVE, PREDICTED) if line.startswith("training"))
     passes = 800_000 / TWELVE.counts.tokens

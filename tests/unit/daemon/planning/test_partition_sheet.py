@@ -76,8 +76,9 @@ def test_people_read_who_holds_what_and_what_a_death_costs(slower: float | None,
     assert "; b (rank 1) 3" in parts
     assert parts.endswith("of 16.0 GB")
     assert "since the last checkpoint (about every 1 min 35 s)" in losses
-    told = partition_values(chosen, held, slower)["partition"]
+    told = partition_values(chosen, held, slower, 94.6)["partition"]
     assert (told["stage"], told["slower"], len(told["members"])) == (1, slower, 3)
+    assert told["saved_every_s"] == 94.6
 
 
 def test_of_a_model_that_every_rank_holds_nothing_is_told() -> None:
@@ -87,4 +88,4 @@ def test_of_a_model_that_every_rank_holds_nothing_is_told() -> None:
     chosen = chosen_partition(small, derive(small, 1), [seat.device for seat in seats])
     assert held_parts(machines, chosen, seats) == []
     assert partition_lines(small, chosen, [], None, 30.0) == []
-    assert partition_values(chosen, [], None) == {}
+    assert partition_values(chosen, [], None, 30.0) == {}

@@ -172,8 +172,8 @@ def _held(expected: Mapping[str, Any]) -> str:
     if not (partition := expected.get("partition")):
         return ""
     held = ", ".join(map(_part, partition["members"]))
-    every = duration(partition["saved_every_s"])
-    lost = f"a machine that is lost costs what came since the last checkpoint (about every {every})"
+    most = duration(partition["lost_s"])
+    lost = f"a machine that is lost costs about {most} at the most"
     return f"cut in stage {partition['stage']} over {held}; {lost}"
 
 

@@ -52,6 +52,15 @@ def joint_interval_s(waited_s: float) -> float:
     return max(LEAST_ALONE_S, waited_s / WAITING_SHARE)
 
 
+def most_lost_s(interval_s: float, fetched_s: float) -> float:
+    """Return how much time is lost at the most with a machine, its parts and all it has computed.
+
+    interval_s: between two sets of parts; fetched_s: until the leader has all parts of one. Where
+    that takes longer, the newest set is fetched next, as the one before it is recorded.
+    """
+    return interval_s + fetched_s * (1 if fetched_s <= interval_s else 2)
+
+
 @dataclass
 class SaveClock:
     """The time since the last checkpoint; times are monotonic, in seconds."""

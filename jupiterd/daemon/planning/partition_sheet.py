@@ -58,8 +58,8 @@ class ExchangeCost:
     """Where each holds everything."""
     cut_s: float
     """As it is cut."""
-    saved_every_s: float
-    """Between two checkpoints that are whole at the leader."""
+    lost_s: float
+    """At the most, with a machine: since the last checkpoint that is whole at the leader."""
     is_measured: bool
     """All links between the machines were measured."""
 
@@ -89,20 +89,20 @@ def exchange_cost(
     return ExchangeCost(
         all_reduce_s(parameters, FP32_BYTES, ranks, wires),
         cut_exchange_s(numbers * FP32_BYTES, messages, wires),
-        _saved_every_s(checkpoint_bytes(shape, plan.options), partition, wires),
+        _lost_s(checkpoint_bytes(shape, plan.options), partition, wires),
         all(wire.is_measured for wire in wires),
     )
 
 
-def _saved_every_s(size_bytes: int, partition: Partition, wires: Sequence[Wire]) -> float:
-    """Return how often parts of a checkpoint of so many bytes are written and brought together."""
-    from jupiterd.cycle.training.save_clock import joint_interval_s
+def _lost_s(size_bytes: int, partition: Partition, wires: Sequence[Wire]) -> float:
+    """Return how old the last checkpoint may be that is put together of so many bytes."""
+    from jupiterd.cycle.training.save_clock import joint_interval_s, most_lost_s
 
     shares = [partition.share(rank) for rank in range(len(partition.parts))]
     written_s = size_bytes * max(shares) / SLOWEST_DISK_BYTES_PER_S
     slowest = min((wire.bytes_per_s for wire in wires), default=SLOWEST_DISK_BYTES_PER_S)
     fetched_s = size_bytes * (1 - min(shares)) / slowest
-    return max(joint_interval_s(written_s), fetched_s)
+    return most_lost_s(joint_interval_s(written_s), fetched_s)
 
 
 def _exchanges(partition: Partition, passes: int) -> int:
@@ -153,7 +153,7 @@ def partition_lines(
     chosen: "PartitionChoice",
     held: Sequence[Holding],
     slower: float | None,
-    saved_every_s: float,
+    lost_s: float,
 ) -> list[str]:
     """Return what people are told before anything starts; nothing where all hold everything.
 
@@ -162,7 +162,7 @@ def partition_lines(
         chosen: how it is cut.
         held: by each rank.
         slower: by which share a step is longer; None: nobody knows.
-        saved_every_s: between two checkpoints.
+        lost_s: at the most, with a machine.
     """
     if (partition := chosen.partition) is None:
         return []
@@ -172,7 +172,7 @@ def partition_lines(
     return [
         f"{what}; {_slower(slower)}",
         f"Each holds: {'; '.join(_lines_of(held))}",
-        _losses(saved_every_s),
+        _losses(lost_s),
     ]
 
 
@@ -195,17 +195,17 @@ def _lines_of(held: Sequence[Holding]) -> Iterator[str]:
         yield f"{holding.name}{which} {100 * holding.part:.0f} % of it, {size}"
 
 
-def _losses(saved_every_s: float) -> str:
+def _losses(lost_s: float) -> str:
     """Return what a death costs: no other rank has what the lost one held."""
-    every = f"about every {duration(saved_every_s)}"
-    return f"A machine that is lost costs what came since the last checkpoint ({every})"
+    most = f"about {duration(lost_s)} at the most"
+    return f"A machine that is lost costs what came since the last whole checkpoint: {most}"
 
 
 def partition_values(
     chosen: "PartitionChoice",
     held: Sequence[Holding],
     slower: float | None,
-    saved_every_s: float,
+    lost_s: float,
 ) -> dict[str, Any]:
     """Return the same for programs; nothing where all hold everything."""
     if chosen.partition is None:
@@ -222,5 +222,5 @@ def partition_values(
         for rank, holding in enumerate(held)
     ]
     share = None if slower is None else round(slower, 4)
-    told = {"slower": share, "saved_every_s": round(saved_every_s, 1), "members": members}
+    told = {"slower": share, "lost_s": round(lost_s, 1), "members": members}
     return {"partition": {"stage": chosen.partition.stage, **told}}

@@ -214,8 +214,8 @@ def _as_cut(
     held = held_parts(fleet_view.machines, chosen, seats)
     return _AsCut(
         tokens_per_s / (1 + (slower or 0.0)),
-        partition_lines(shape, chosen, held, slower, cost.saved_every_s),
-        partition_values(chosen, held, slower, cost.saved_every_s),
+        partition_lines(shape, chosen, held, slower, cost.lost_s),
+        partition_values(chosen, held, slower, cost.lost_s),
     )
 
 

@@ -65,12 +65,12 @@ def test_who_holds_what_of_a_model_that_is_cut_is_told_with_what_a_death_costs()
         {"name": name, "part": part, "bytes": 400_000_000, "memory_bytes": memory}
         for name, (part, memory) in sizes.items()
     ]
-    cut = {"stage": 2, "slower": None, "saved_every_s": 30.0, "members": members}
+    cut = {"stage": 2, "slower": None, "lost_s": 30.0, "members": members}
     predicted = {**PREDICTED, "expected": {**EXPECTED, "partition": cut}}
     lines = planned(TWELVE, predicted)
     line = next(line for line in lines if line.startswith("model"))
     assert "cut in stage 2 over alpha 70 % (0.4 of 8.0 GB), beta 30 % (0.4 GB); a machine" in line
-    assert line.endswith("costs what came since the last checkpoint (about every 30 s)")
+    assert line.endswith("costs about 30 s at the most")
     assert "of each device" not in line
     assert len(lines) < MOST_LINES
 

@@ -7,6 +7,7 @@ from jupiterd.cycle.training.save_clock import (
     SaveClock,
     checkpoint_bytes,
     joint_interval_s,
+    most_lost_s,
     save_interval_s,
 )
 from jupiterd.locations import config_folder
@@ -78,3 +79,26 @@ def test_where_training_waits_for_a_checkpoint_it_waits_for_a_twentieth_of_the_t
     clock.took(waited_s)
     assert not clock.is_due(interval_s - 1)
     assert clock.is_due(interval_s)
+
+
+@pytest.mark.parametrize("fetched_s", [0.0, 5.0, 30.0, 31.0, 75.0, 200.0])
+def test_a_lost_machine_costs_no_more_than_its_last_set_and_what_fetching_took(
+    fetched_s: float,
+) -> None:
+    interval_s = 30.0
+    worst_s = oldest_s(interval_s, fetched_s)
+    assert worst_s <= most_lost_s(interval_s, fetched_s)
+    assert worst_s >= 0.8 * most_lost_s(interval_s, fetched_s), "it says no more than may be"
+
+
+def oldest_s(interval_s: float, fetched_s: float) -> float:
+    """Return how old the last recorded set was at the most, where the newest is fetched next."""
+    recorded, free_at_s, worst_s = 0.0, 0.0, 0.0
+    for number in range(1, 200):
+        written = number * interval_s
+        following = written + interval_s
+        if free_at_s >= following:  # a newer one is there by then
+            continue
+        free_at_s = max(free_at_s, written) + fetched_s
+        worst_s, recorded = max(worst_s, free_at_s - recorded), written
+    return worst_s

@@ -80,7 +80,7 @@ def test_a_model_that_no_machine_holds_is_cut_and_told_with_numbers(
     assert "; about as fast as whole" in told, "a CPU computes for minutes"
     assert "a 33 % of it, " in told
     assert "of 24.0 GB" in told
-    assert "A machine that is lost costs what came since the last checkpoint" in told
+    assert "A machine that is lost costs what came since the last whole checkpoint: about " in told
     assert document["islands"] == 0
     assert started.settings["optimizer"] == "auto", "AdamW is the size's own"
 

@@ -50,7 +50,7 @@ def test_ranks_of_one_machine_cost_no_wire() -> None:
 
 
 def test_how_much_slower_is_a_share_of_a_step_of_a_gang_that_holds_everything() -> None:
-    cost = ExchangeCost(whole_s=2.0, cut_s=3.0, saved_every_s=30.0, is_measured=True)
+    cost = ExchangeCost(whole_s=2.0, cut_s=3.0, lost_s=30.0, is_measured=True)
     assert cost.slower(25.0) == pytest.approx(0.04)
     assert cost.slower(0.0) == 0.0
 
@@ -75,10 +75,10 @@ def test_people_read_who_holds_what_and_what_a_death_costs(slower: float | None,
     assert parts.startswith("Each holds: a 3")
     assert "; b (rank 1) 3" in parts
     assert parts.endswith("of 16.0 GB")
-    assert "since the last checkpoint (about every 1 min 35 s)" in losses
+    assert "since the last whole checkpoint: about 1 min 35 s at the most" in losses
     told = partition_values(chosen, held, slower, 94.6)["partition"]
     assert (told["stage"], told["slower"], len(told["members"])) == (1, slower, 3)
-    assert told["saved_every_s"] == 94.6
+    assert told["lost_s"] == 94.6
 
 
 def test_of_a_model_that_every_rank_holds_nothing_is_told() -> None:

@@ -445,6 +445,13 @@ class WorkerCrashedError(WorkFailedError):
     code = "worker-crashed"
 
 
+class WorkerKilledError(WorkFailedError):
+    """A worker process was killed from outside; nothing says that memory ran out."""
+
+    code = "worker-killed"
+    default_hint = "somebody ended it, or memory ran out: jupiterctl monitor shows how full it is"
+
+
 class WorkStoppedError(WorkFailedError):
     """A worker process was told to stop."""
 

@@ -24,7 +24,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from jupiterd.errors import OutOfMemoryError, WorkerCrashedError, WorkFailedError
+from jupiterd.errors import OutOfMemoryError, WorkerCrashedError, WorkerKilledError, WorkFailedError
 from jupiterd.processes import interpreter, oom_killer, orphans
 from jupiterd.processes.interpreter import Process
 from jupiterd.processes.log_file import LogFile
@@ -215,9 +215,15 @@ class Worker:
         await self._await_output()
         if why := self._lacked_memory():
             return OutOfMemoryError(f"the {self._task} worker (pid {self.pid}) {why}")
-        has_crashed = -(self._process.returncode or 0) in CRASHES and not self._was_stopped
-        kind = WorkerCrashedError if has_crashed else WorkFailedError
-        return kind(f"the {self._task} worker (pid {self.pid}) {self._ending()}")
+        return self._kind()(f"the {self._task} worker (pid {self.pid}) {self._ending()}")
+
+    def _kind(self) -> type[WorkFailedError]:
+        number = -(self._process.returncode or 0)
+        if self._was_stopped:
+            return WorkFailedError
+        if number == signal.SIGKILL:
+            return WorkerKilledError
+        return WorkerCrashedError if number in CRASHES else WorkFailedError
 
     def _lacked_memory(self) -> str:
         """Return how the worker ended for lack of memory; empty if it didn't or that's unknown."""
@@ -234,8 +240,9 @@ class Worker:
         if status >= 0:
             return f"ended with status {status} and no result{self._last_words()}"
         name = signal.Signals(-status).name
-        # After SIGKILL from outside, the last line of output explains nothing.
-        return f"was killed by {name}" + ("" if name == "SIGKILL" else self._last_words())
+        if name == "SIGKILL":  # from outside: the last line of output explains nothing
+            return f"was killed by {name} (signal 9): by somebody, or for want of memory"
+        return f"was killed by {name}{self._last_words()}"
 
     def _last_words(self) -> str:
         return f": {line}" if (line := self._log.last_line) else ""

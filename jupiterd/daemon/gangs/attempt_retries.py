@@ -8,7 +8,13 @@ error.
 import asyncio
 
 from jupiterd.error_groups import all_of
-from jupiterd.errors import JupiterError, NcclFailedError, OutOfMemoryError, WorkFailedError
+from jupiterd.errors import (
+    JupiterError,
+    NcclFailedError,
+    OutOfMemoryError,
+    WorkFailedError,
+    WorkStoppedError,
+)
 
 MAX_ATTEMPTS_WITHOUT_CHECKPOINT = 5
 """Attempts in a row that add no checkpoint; more means that training can't go on by itself."""
@@ -48,9 +54,20 @@ class AttemptRetries:
 
 
 def root_cause(group: BaseExceptionGroup[JupiterError]) -> JupiterError:
-    """Return the error that explains the rest: a lost node, or NCCL, before what workers said."""
+    """Return the error that explains the rest.
 
-    def is_its_consequence(error: JupiterError) -> bool:
-        return isinstance(error, WorkFailedError) and not isinstance(error, NcclFailedError)
+    A lost node, or NCCL, comes before what became of workers; a killed one, or one that says what
+    it failed of, before those whose sockets to it have broken.
+    """
 
-    return min(all_of(group), key=is_its_consequence)
+    def how_far_off(error: JupiterError) -> int:
+        if not isinstance(error, WorkFailedError) or isinstance(error, NcclFailedError):
+            return 0
+        return 2 if may_be_consequence(error) else 1
+
+    return min(all_of(group), key=how_far_off)
+
+
+def may_be_consequence(error: JupiterError) -> bool:
+    """Say whether another rank's end may be why a rank's work ended: it doesn't say why."""
+    return type(error) in (WorkFailedError, WorkStoppedError)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from jupiterd.cluster.planning.backends import NCCL
 from jupiterd.cluster.training.gang_watchdog import GangWatchdog
+from jupiterd.daemon.gangs.attempt_retries import may_be_consequence
 from jupiterd.daemon.gangs.checkpoint_commits import CheckpointCommits
 from jupiterd.daemon.gangs.gang_progress import GangProgress
 from jupiterd.daemon.gangs.island_reseed import IslandReseed
@@ -31,7 +32,13 @@ from jupiterd.daemon.runtime.work_events import (
     Started,
     WorkEvent,
 )
-from jupiterd.errors import NcclFailedError, TimedOutError, WorkerCrashedError
+from jupiterd.errors import (
+    NcclFailedError,
+    TimedOutError,
+    WorkerCrashedError,
+    WorkerKilledError,
+    WorkFailedError,
+)
 from jupiterd.ids import CycleId, NodeId
 from jupiterd.protocol.frames import (
     CheckpointUnsaved,
@@ -42,6 +49,10 @@ from jupiterd.protocol.frames import (
 )
 
 log = logging.getLogger(__name__)
+
+CAUSE_WITHIN_S = 0.3
+"""How long a rank's broken work waits for another rank's death, which would explain it: a survivor
+may find its socket closed before the daemon beside the dead one has read how that ended."""
 
 RING_TIMEOUT_S = 35.0
 """How long an MLX ring may take to form: its ranks dial for 31 s, and one may listen for ever."""
@@ -165,11 +176,17 @@ async def follow(
                 _time_forming(forming, event, is_ring=events.gang_plan.is_ring)
                 events.take_in(rank, node, event)
         events.watchdog.ended(rank)
+    except WorkerKilledError as error:
+        raise WorkerKilledError(f"rank {rank}, {error.message}", error.hint) from error
     except WorkerCrashedError as error:
         if has_met or events.gang_plan.choice.backend != NCCL:
             raise
         message = f"{error.message}; it hadn't summed over NCCL yet"
         raise NcclFailedError(message, error.hint) from error
+    except WorkFailedError as error:
+        if len(events.gang_plan.gang) > 1 and may_be_consequence(error):
+            await asyncio.sleep(CAUSE_WITHIN_S)
+        raise
     except TimeoutError as error:
         if not forming.expired():
             raise

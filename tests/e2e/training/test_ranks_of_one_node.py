@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import re
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,6 +59,9 @@ async def test_one_of_two_ranks_of_a_node_dies_and_the_gang_heals(
             epochs = [healed.attempts_opened[number] for number in sorted(healed.attempts_opened)]
             assert [fact.gang.count(node) for fact in epochs] == [2, 2]
             assert epochs[1].from_step >= struck_at, "more than the running step was lost"
+            ends = healed.attempts_closed[min(healed.attempts_opened)]
+            assert re.match(rf"rank \d, .*\(pid {pids[-1]}\) was killed by SIGKILL", ends.reason)
+            assert ends.code == "worker-killed", "not what a survivor's socket says"
             audited = cluster.ctl("data", "audit", daemon=one)
             assert audited.returncode == 0, audited.stdout + audited.stderr
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd import control_group
-from jupiterd.errors import OutOfMemoryError, WorkerCrashedError, WorkFailedError
+from jupiterd.errors import OutOfMemoryError, WorkerCrashedError, WorkerKilledError, WorkFailedError
 from jupiterd.processes import oom_killer
 from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.log_file import LogFile
@@ -95,7 +95,7 @@ async def test_whom_the_system_has_killed_for_want_of_memory_counts_too(
     monkeypatch.setattr(oom_killer, "_VMSTAT", counted)
     monkeypatch.setattr(control_group, "_OWN_GROUPS", tmp_path / "none")
     monkeypatch.setattr(oom_killer, "_LOG", tmp_path / "none")
-    for before, after, kind in ((3, 3, WorkFailedError), (3, 4, OutOfMemoryError)):
+    for before, after, kind in ((3, 3, WorkerKilledError), (3, 4, OutOfMemoryError)):
         counted.write_text(f"oom_kill_disable 0\noom_kill {before}\nthp_fault 9\n")
         async with start("obey") as worker:
             frames = worker.frames()
@@ -115,7 +115,8 @@ async def test_kill_9_is_noticed_at_once(start: Start):
         began_s = time.monotonic()
         with pytest.raises(WorkFailedError, match="was killed by SIGKILL") as told:
             await anext(frames)
-        assert not isinstance(told.value, WorkerCrashedError), "it was no fault of its own"
+        assert type(told.value) is WorkerKilledError, "it was no fault of its own"
+        assert "by somebody, or for want of memory" in told.value.message
         assert time.monotonic() - began_s < 1.0
 
 

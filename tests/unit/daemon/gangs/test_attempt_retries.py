@@ -12,10 +12,13 @@ from jupiterd.daemon.gangs.attempt_retries import (
 )
 from jupiterd.errors import (
     JupiterError,
+    LossDivergedError,
     NcclFailedError,
     OutOfMemoryError,
     PeerUnreachableError,
+    WorkerKilledError,
     WorkFailedError,
+    WorkStoppedError,
 )
 
 CRASH = WorkFailedError("the train worker ended with status 1")
@@ -95,3 +98,14 @@ def test_a_lost_node_or_nccl_explains_what_workers_said(cause: JupiterError) -> 
     inner = ExceptionGroup("", [CRASH, cause])
     assert root_cause(ExceptionGroup("", [CRASH, inner])) is cause
     assert root_cause(ExceptionGroup("", [CRASH])) is CRASH
+
+
+@pytest.mark.parametrize(
+    "cause", [WorkerKilledError("rank 1"), LossDivergedError("nan"), OutOfMemoryError("too small")]
+)
+def test_whatever_says_why_a_worker_ended_explains_sockets_that_broke(cause: JupiterError) -> None:
+    closed = WorkFailedError("alpha: the train worker ended with status 1: Connection closed")
+    told = WorkStoppedError("gamma: the train worker was told to stop")
+    assert root_cause(ExceptionGroup("", [closed, told, cause])) is cause
+    lost = PeerUnreachableError("beta has gone")
+    assert root_cause(ExceptionGroup("", [closed, cause, lost])) is lost

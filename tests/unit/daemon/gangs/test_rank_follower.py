@@ -12,6 +12,7 @@ from jupiterd.cluster.planning.engines import TORCH, EngineChoice
 from jupiterd.cluster.training.gang_watchdog import BEAT_S, LEAST_STEP_S, GangWatchdog
 from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.daemon.gangs import rank_follower
+from jupiterd.daemon.gangs.attempt_retries import root_cause
 from jupiterd.daemon.gangs.rank_follower import follow
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
@@ -21,7 +22,14 @@ from jupiterd.daemon.runtime.work_events import (
     Started,
     WorkEvent,
 )
-from jupiterd.errors import NcclFailedError, TimedOutError, WorkerCrashedError, WorkFailedError
+from jupiterd.errors import (
+    JupiterError,
+    NcclFailedError,
+    TimedOutError,
+    WorkerCrashedError,
+    WorkerKilledError,
+    WorkFailedError,
+)
 from jupiterd.ids import ArtifactId
 from jupiterd.protocol.frames import CheckpointUnsaved, GangJoined, Progressed
 from jupiterd.protocol.training_values import PseudoGradient
@@ -153,3 +161,30 @@ async def test_who_says_that_it_is_busy_is_waited_for_and_people_see_no_step_of_
             watchdog.heard(rank, began_s + number * BEAT_S)
         assert not watchdog.look(began_s + number * BEAT_S)
     assert BUSY not in str(term.board.to_plain(now_s()))
+
+
+async def test_a_killed_rank_is_named_though_another_one_finds_its_socket_closed_first() -> None:
+    closed = WorkFailedError("alpha: the train worker ended with status 1: Connection closed")
+    killed = WorkerKilledError("beta: the train worker (pid 7) was killed by SIGKILL")
+    survivor_ended = asyncio.Event()
+
+    async def breaks(error: JupiterError) -> AsyncGenerator[WorkEvent]:
+        if error is closed:
+            survivor_ended.set()
+        else:
+            await survivor_ended.wait()
+        raise error
+        yield Started(7, "cpu")
+
+    async def follow_both() -> None:
+        taken_in = following(OneRank())
+        async with asyncio.TaskGroup() as group:
+            for rank, error in enumerate((closed, killed)):
+                group.create_task(follow(rank, (A, B)[rank], breaks(error), taken_in))
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await follow_both()
+    cause = root_cause(caught.value)
+    assert isinstance(cause, WorkerKilledError)
+    assert cause.message == "rank 1, beta: the train worker (pid 7) was killed by SIGKILL"
+    assert cause.hint == killed.hint

@@ -1,5 +1,7 @@
 """Doing less at a time where memory runs out."""
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -53,3 +55,37 @@ def test_another_failure_is_none_of_memory():
 
     with pytest.raises(ValueError, match="odd"):
         dict(with_room_for_all(1, 1, broken, lambda _: None, "prompt"))
+
+
+HOLES = """
+import ctypes, psutil
+from jupiterd.workers.memory_room import hand_back_large_blocks
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+{first}
+def made(size):
+    place = libc.malloc(size)
+    ctypes.memset(place, 1, size)
+    return place
+libc.free(made(30 << 20))  # from here on glibc keeps blocks that are smaller
+before = psutil.Process().memory_info().rss
+large, small = [], []
+for _ in range(40):
+    large.append(made(4 << 20))
+    small.append(made(100_000))
+for place in large:
+    libc.free(place)
+print((psutil.Process().memory_info().rss - before) >> 20)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc alone")
+def test_large_blocks_are_handed_back_although_small_ones_lie_between_them():
+    def left_mib(first: str) -> int:
+        program = (sys.executable, "-c", HOLES.format(first=first))
+        told = subprocess.run(program, capture_output=True, text=True, check=True)
+        return int(told.stdout)
+
+    assert left_mib("") > 100
+    assert left_mib("hand_back_large_blocks()") < 40

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from jupiterd.cycle.training.memory import logit_chunk_on, optimizer_bytes, options_on
 from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.workers.memory_room import hand_back_large_blocks
 from jupiterd.workers.train.architectures.skeleton import skeleton
 from jupiterd.workers.train.first_magnitudes import first_magnitude
 from jupiterd.workers.train.first_weights import first_weights
@@ -74,8 +75,10 @@ class TorchEngine:
         self.abilities = found = abilities(device)
         self.options = options_on(found, shape, plan)
         self.adapter, self._keys = plan.options.adapter, TokenKeys()
-        self._model = self._new_model(end_token)
         bits = 0 if self.adapter is None else self.adapter.bits
+        if device == "cpu" and (self.options.gradient_checkpointing or bits):
+            hand_back_large_blocks()  # who asks for these wants memory rather than speed
+        self._model = self._new_model(end_token)
         self._quantized = QuantizedMatrices(inner_model(self._model), bits)
         self._parameters = self._all = named_parameters(self._model)
         if self.adapter is not None:

@@ -119,6 +119,7 @@ class CheckpointParts:
             return False
         newest = max(self._whole)
         parts = [self._sets[newest][rank] for rank in range(self._ranks)]
+        others = [part.artifact for node, part in parts if node != self._self_id]
         try:
             artifact = await self._made([part.artifact for _, part in parts])
         except JupiterError as error:
@@ -126,11 +127,12 @@ class CheckpointParts:
             extra = {"step": newest, "reason": error.message}
             log.warning("checkpoint_not_assembled", extra=extra)
             self._failed(newest, error.message)
+            await self._drop(others)  # a full disk is full of them
             raise
         self._sets = {step: each for step, each in self._sets.items() if step > newest}
         log.info("checkpoint_assembled", extra={"step": newest, "artifact": artifact})
         add(self._self_id, CheckpointStored(artifact, parts[0][1].progress))
-        await self._drop([part.artifact for node, part in parts if node != self._self_id])
+        await self._drop(others)
         return True
 
     async def _made(self, parts: list[ArtifactId]) -> ArtifactId:
@@ -141,10 +143,11 @@ class CheckpointParts:
         return await asyncio.to_thread(partial(_assembled, store, folders))
 
     async def _drop(self, fetched: list[ArtifactId]) -> None:
-        """Give up other nodes' parts here: the checkpoint has all of them."""
+        """Give up other nodes' parts here: the checkpoint has all of them, or there is none."""
         store = self._reach.artifact_cache.store
         for part in fetched:
-            await asyncio.to_thread(store.remove, part)
+            with suppress(JupiterError):  # then it goes with what nobody needs
+                await asyncio.to_thread(store.remove, part)
 
 
 def _assembled(store: ArtifactStore, parts: list[Path]) -> ArtifactId:

@@ -119,6 +119,18 @@ async def test_a_part_that_is_gone_costs_its_step_alone(tmp_path: Path) -> None:
         assert [stored.progress.step for _, stored in made] == [7]
 
 
+async def test_of_a_set_that_cannot_be_made_nothing_stays_with_the_leader(tmp_path: Path) -> None:
+    async with parts_of(tmp_path) as (nodes, parts):
+        fetched, lost = (part_of(nodes[rank], rank, 5, tmp_path) for rank in (1, 2))
+        nodes[2].artifact_cache.store.remove(lost.artifact)
+        add(parts, nodes, range(1), 5, tmp_path)
+        for rank, part in ((1, fetched), (2, lost)):
+            parts.add(rank, nodes[rank].identity.node_id, part)
+        assert await parts.rest() == []
+        holding = [node.artifact_cache.store.holds(fetched.artifact) for node in nodes]
+        assert holding == [False, True, False]
+
+
 async def test_where_the_last_set_is_gone_the_one_before_it_counts(tmp_path: Path) -> None:
     async with parts_of(tmp_path) as (nodes, parts):
         add(parts, nodes, range(3), 5, tmp_path)

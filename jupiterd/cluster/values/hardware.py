@@ -63,6 +63,8 @@ class Hardware:
     """It can be asked what tasks ask a model; older members don't tell."""
     trains_adapters: bool = False
     """Its build can train an adapter beside a frozen model; older members don't tell."""
+    trains_dropout: bool = False
+    """That build knows an adapter's dropout, and DoRA, too; older members don't tell."""
     has_bitsandbytes: bool = False
     """torch can quantize there, by that package; older members don't tell."""
     cut_engines: tuple[str, ...] = ()
@@ -118,6 +120,7 @@ class Hardware:
             can_answer=plain.get("can_answer") is True,
             can_evaluate=plain.get("can_evaluate") is True,
             trains_adapters=plain.get("trains_adapters") is True,
+            trains_dropout=plain.get("trains_dropout") is True,
             has_bitsandbytes=plain.get("has_bitsandbytes") is True,
             cut_engines=tuple(str(engine) for engine in plain.get("cut_engines", ())),
             host=str(plain.get("host", ""))[:MAX_HOST_CHARACTERS],

@@ -79,6 +79,7 @@ class Parts:
             can_answer=can_answer(),
             can_evaluate=can_evaluate(),
             trains_adapters=True,
+            trains_dropout=True,
             cut_engines=(MLX, TORCH),
         )
         self.file = LedgerFile(state_dir.ledger)

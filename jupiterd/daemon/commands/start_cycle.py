@@ -92,7 +92,7 @@ def planned_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStart
     started = _begun(command, described, options, size)
     settings = _settings(command, described.domain, options).model_copy(update={MAX_RANKS: most})
     if settings.lora:
-        check_all_train_adapters(fleet.machines)
+        check_all_train_adapters(fleet.machines, settings.lora)
         started = _with_engine(fleet.placement, started, settings, nodes)
     settings = checked_settings(fleet.machines, settings)
     wanted = with_partition(wanted_of_round(started.engine, settings, nodes), settings)

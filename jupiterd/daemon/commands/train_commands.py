@@ -372,7 +372,7 @@ def _checked_settings(fleet: FleetView, command: StartTraining, most_ranks: int)
     """Return what was asked for; raises UsageError where the members can't do it."""
     settings = _settings(command, most_ranks)
     if settings.lora:
-        check_all_train_adapters(fleet.machines)
+        check_all_train_adapters(fleet.machines, settings.lora)
     return checked_settings(fleet.machines, settings)
 
 

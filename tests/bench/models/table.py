@@ -226,9 +226,10 @@ while an adapter learns beside them (QLoRA): a model of 8 billion parameters wit
 sequences of 1,024 tokens is planned into what macOS lets the GPU of a Mac with 16 GB use. Give
 the whole model: it is quantized while it is read, one matrix after another. torch does it by
 bitsandbytes, which each machine needs then (`pip install 'jupiterd[quantized]'`): NF4 in 4 bits,
-int8 with a scale for each row in 8. MLX quantizes differently, so islands of both engines are
-refused, and a run keeps the engine that it began on. `quantize: 4bit` in a machine's `jupiter.yaml`
-is the default for all that is started there with `--lora`. `model export --merge` adds the adapter
+int8 with a scale for each row in 8. What is rounded away counts most in small models: SmolLM2-135M
+loses 0.2 nats a token in NF4 before it learns, and 0.01 in 8 bits. MLX quantizes differently, so
+islands of both engines are refused, and a run keeps the engine that it began on. `quantize: 4bit`
+in a machine's `jupiter.yaml` is the default for all that is started there with `--lora`. `model export --merge` adds the adapter
 to the whole model, not to the quantized one. `--dry-run` says what would be taken of the memory,
 and of what.
 

@@ -36,12 +36,12 @@ def run_with(lora: str, engine: str = "torch") -> CycleState:
 def test_a_member_that_is_alive_and_older_is_named_with_what_to_do() -> None:
     names = {A: "attic", B: "the mini", C: "cellar"}
     with pytest.raises(UsageError, match="the mini runs a build of jupiterd") as refused:
-        check_all_train_adapters(FakeMachines({A: NEW, B: OLD, C: OLD}, names, [A, B]))
+        check_all_train_adapters(FakeMachines({A: NEW, B: OLD, C: OLD}, names, [A, B]), "rank=4")
     assert "upgrade it" in refused.value.hint
     assert "jupiterctl node remove 'the mini'" in refused.value.hint
     with pytest.raises(UsageError, match="cellar, the mini run builds"):
-        check_all_train_adapters(FakeMachines({A: NEW, B: OLD, C: OLD}, names, [A, B, C]))
-    check_all_train_adapters(FakeMachines({A: NEW, B: OLD}, names, [A, C]))
+        check_all_train_adapters(FakeMachines({A: NEW, B: OLD, C: OLD}, names, [A, B, C]), "rank=4")
+    check_all_train_adapters(FakeMachines({A: NEW, B: OLD}, names, [A, C]), "rank=4")
 
 
 def test_an_adapter_goes_on_without_machines_that_cannot_train_it() -> None:
@@ -95,3 +95,24 @@ def test_a_machine_tells_that_it_has_bitsandbytes_and_an_older_one_does_not() ->
     assert Hardware.from_plain(ABLE.to_plain()) == ABLE
     older = {name: value for name, value in ABLE.to_plain().items() if name != "has_bitsandbytes"}
     assert Hardware.from_plain(older) == NEW
+
+
+@pytest.mark.parametrize("lora", ["rank=4,dropout=0.1", "dora", "rank=4, dora", "dropout=5e-2"])
+def test_a_build_that_trains_adapters_and_knows_no_dropout_is_named(lora: str) -> None:
+    newest = replace(NEW, trains_dropout=True)
+    names = {A: "attic", B: "the mini"}
+    with pytest.raises(UsageError, match="the mini runs a build .* adapters with dropout or DoRA"):
+        check_all_train_adapters(FakeMachines({A: newest, B: NEW}, names, [A, B]), lora)
+    check_all_train_adapters(FakeMachines({A: newest, B: NEW}, names, [A]), lora)
+    run = run_with(lora)
+    assert that_train_it({A: newest, B: NEW}, run) == {A: newest}
+    assert left_out({A: newest, B: NEW}, run) == {B: f"{TRAINS_NONE} with dropout or DoRA"}
+    with pytest.raises(PeerUnreachableError, match="with dropout or DoRA"):
+        that_train_it({B: NEW}, run)
+
+
+@pytest.mark.parametrize("lora", ["rank=4", "rank=4,dropout=0", "dropout=0.0,layers=all"])
+def test_an_adapter_without_dropout_is_trained_by_builds_that_know_none(lora: str) -> None:
+    names = {A: "attic", B: "the mini"}
+    check_all_train_adapters(FakeMachines({A: NEW, B: NEW}, names, [A, B]), lora)
+    assert that_train_it({A: NEW, B: NEW}, run_with(lora)) == {A: NEW, B: NEW}

@@ -229,9 +229,9 @@ bitsandbytes, which each machine needs then (`pip install 'jupiterd[quantized]'`
 int8 with a scale for each row in 8. What is rounded away counts most in small models: SmolLM2-135M
 loses 0.2 nats a token in NF4 before it learns, and 0.01 in 8 bits. MLX quantizes differently, so
 islands of both engines are refused, and a run keeps the engine that it began on. `quantize: 4bit`
-in a machine's `jupiter.yaml` is the default for all that is started there with `--lora`. `model export --merge` adds the adapter
-to the whole model, not to the quantized one. `--dry-run` says what would be taken of the memory,
-and of what.
+in a machine's `jupiter.yaml` is the default for all that is started there with `--lora`. `model
+export --merge` adds the adapter to the whole model, not to the quantized one. `--dry-run` says what
+would be taken of the memory, and of what.
 
 A folder that `mlx_lm.convert -q` wrote (affine, 4 or 8 bits) is trained beside as it is, on MLX and
 without `--quantize`. It is scored and answers on MLX, too; for torch, `--merge` and cycles begin

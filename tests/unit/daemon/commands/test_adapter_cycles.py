@@ -148,7 +148,7 @@ def test_what_cannot_be_is_refused_before_anything_starts(
 def test_members_that_cannot_train_adapters_are_named() -> None:
     machines = FakeMachines({A: ABLE, B: BOX}, {A: "attic", B: "cellar"}, answering=(A, B))
     with pytest.raises(UsageError, match="cellar runs a build of jupiterd that can't") as caught:
-        adapter_support.check_all_train_adapters(machines)
+        adapter_support.check_all_train_adapters(machines, "rank=4")
     assert "jupiterctl node remove cellar" in (caught.value.hint or "")
     adapter_support.check_all_train_adapters(FakeMachines({A: ABLE}, {}, answering=(A,)))
 

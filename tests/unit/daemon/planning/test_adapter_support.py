@@ -101,7 +101,7 @@ def test_a_machine_tells_that_it_has_bitsandbytes_and_an_older_one_does_not() ->
 def test_a_build_that_trains_adapters_and_knows_no_dropout_is_named(lora: str) -> None:
     newest = replace(NEW, trains_dropout=True)
     names = {A: "attic", B: "the mini"}
-    with pytest.raises(UsageError, match="the mini runs a build .* adapters with dropout or DoRA"):
+    with pytest.raises(UsageError, match=r"the mini runs a build .* adapters with dropout or DoRA"):
         check_all_train_adapters(FakeMachines({A: newest, B: NEW}, names, [A, B]), lora)
     check_all_train_adapters(FakeMachines({A: newest, B: NEW}, names, [A]), lora)
     run = run_with(lora)

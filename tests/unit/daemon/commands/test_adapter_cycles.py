@@ -150,7 +150,7 @@ def test_members_that_cannot_train_adapters_are_named() -> None:
     with pytest.raises(UsageError, match="cellar runs a build of jupiterd that can't") as caught:
         adapter_support.check_all_train_adapters(machines, "rank=4")
     assert "jupiterctl node remove cellar" in (caught.value.hint or "")
-    adapter_support.check_all_train_adapters(FakeMachines({A: ABLE}, {}, answering=(A,)))
+    adapter_support.check_all_train_adapters(FakeMachines({A: ABLE}, {}, answering=(A,)), "rank=4")
 
 
 def test_islands_of_a_later_round_begin_with_the_adapter_before_beside_the_same_base() -> None:

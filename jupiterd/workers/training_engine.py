@@ -6,7 +6,7 @@ other. The optimizers' shared constants and rules stand here, too.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
@@ -250,6 +250,30 @@ class TrainingEngine(Protocol):
         """
         ...
 
+    def own_weights(self) -> Iterator[TensorPiece]:
+        """Yield what this rank holds of the weights alone, in the same way; they may be views."""
+        ...
+
+    def load_own(self, pieces: Iterable[TensorPiece]) -> None:
+        """Replace the weights by others of which each rank gives what it holds.
+
+        Only with a partition; all ranks take part.
+
+        pieces: those that `own_weights` yields, with other values
+        """
+        ...
+
+    def gather_numbers(
+        self, own: NDArray[np.float32], bounds: Sequence[int]
+    ) -> NDArray[np.float32]:
+        """Return the numbers of all ranks, one rank's behind the other's: [numbers].
+
+        Only with a partition; all ranks take part.
+
+        bounds: where each rank's begin, and the end of the last, the same on all ranks
+        """
+        ...
+
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model that an adapter is trained beside; weights: as without an adapter.
 
@@ -376,12 +400,13 @@ class TrainingEngine(Protocol):
         """Return the summed cross-entropy in nats; neither weights nor optimizer change."""
         ...
 
-    def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
+    def logits(self, tokens: NDArray[np.int64], weights: Tensors | None) -> NDArray[np.float32]:
         """Return the logits after the last token of a sequence, computed with the given weights.
 
         In fp32, whatever training computes in; the model's own weights stay.
 
         tokens: [tokens]; returned: [vocabulary]
+        weights: None: the model's own; with a partition all ranks take part then
         """
         ...
 

@@ -89,7 +89,9 @@ class Compressor:
     """
 
     def __init__(self, size: int, kind: Kind = "int8", residual: Vector | None = None) -> None:
-        self._pack = PACKERS[kind]
+        self.kind: Kind = kind
+        self.form = PACKERS[kind]
+        """Packs numbers, without what was left before."""
         self._nothing = np.zeros(size, np.float32)
         self.residual: Vector = self._nothing if residual is None else residual
         """What hasn't been sent yet; part of what a checkpoint needs."""
@@ -102,7 +104,7 @@ class Compressor:
         numbers: what packing loses of them is left where they stood
         """
         numbers += self.residual
-        sent = self._pack(numbers)
+        sent = self.form(numbers)
         for part, some in sent.chunks():
             numbers[part] -= some
         self.left = numbers

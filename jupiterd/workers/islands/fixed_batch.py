@@ -30,12 +30,16 @@ class FixedBatch:
         self._tokens = tokens_of(engine.config.vocab_size, min(LENGTH, seq_len))
         self._logits: dict[str, bytes] = {}
 
-    def pass_through(self, step: str, weights: Tensors) -> None:
+    def pass_through(self, step: str, weights: Tensors | None) -> None:
         """Compute the logits at an outer step's weights; rank 0 does, for its island.
 
+        Where the model is cut over its ranks, all of them do.
+
         step: its name; nothing is computed before the first
+        weights: None: those that the engine has
         """
-        if self._engine.rank or not step:
+        is_cut = self._engine.partition is not None
+        if not step or (self._engine.rank and not is_cut):
             return
         found = self._engine.logits(self._tokens, weights)
         open_logits = [*self._logits.items()][1 - OPEN_ROUNDS :]

@@ -3,8 +3,9 @@
 Owns the order: by name, each in its own C order. Doesn't know what is done with the vector.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,13 @@ the model's are made as seldom as can be, for each costs as much as all that is 
 
 def chunks_of(size: int) -> Iterator[slice]:
     """Yield the chunks of a vector of that length."""
-    for start in range(0, size, CHUNK):
-        yield slice(start, min(size, start + CHUNK))
+    return slices_of(size, CHUNK)
+
+
+def slices_of(size: int, length: int) -> Iterator[slice]:
+    """Yield slices of a vector, of that length but for the last."""
+    for start in range(0, size, length):
+        yield slice(start, min(size, start + length))
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,18 @@ class FlatLayout:
     def of(cls, tensors: Tensors) -> "FlatLayout":
         """Return the layout of a model with these tensors."""
         return cls(tuple((name, tensors[name].shape) for name in sorted(tensors)))
+
+    @classmethod
+    def of_shapes(cls, shapes: Mapping[str, tuple[int, ...]]) -> "FlatLayout":
+        """Return the layout of a model whose tensors have these shapes."""
+        return cls(tuple((name, tuple(shapes[name])) for name in sorted(shapes)))
+
+    @property
+    def starts(self) -> Mapping[str, int]:
+        """Return where each tensor begins."""
+        sizes = (int(np.prod(shape)) for _, shape in self.shapes)
+        places = (0, *accumulate(sizes))
+        return {name: place for (name, _), place in zip(self.shapes, places, strict=False)}
 
     @property
     def size(self) -> int:

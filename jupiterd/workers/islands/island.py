@@ -13,14 +13,14 @@ rebased).
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 
-import numpy as np
-
 from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.background_merge import BackgroundMerge
 from jupiterd.workers.islands.compression import Compressor, Kind, Packed
+from jupiterd.workers.islands.cut_vector import CutVector
 from jupiterd.workers.islands.flat import FlatLayout, Vector
+from jupiterd.workers.islands.held_vector import HeldVector, WholeVector
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
-from jupiterd.workers.training_engine import Tensors, TrainingEngine
+from jupiterd.workers.training_engine import TrainingEngine
 
 Merged = tuple[OuterState, bytes]
 """What follows an outer step, and its digest."""
@@ -28,6 +28,8 @@ Merged = tuple[OuterState, bytes]
 
 class IslandView:
     """One rank's view of it; all ranks of an island have the same weights, and take the same steps.
+
+    Where the model is cut over them, each has the outer state of its own stretches alone.
 
     state: what follows the last outer step that was taken
     base: the weights from which the round's pseudo-gradient is measured
@@ -42,26 +44,24 @@ class IslandView:
         begun: OuterState | None = None,
         residual: Vector | None = None,
     ) -> None:
-        weights = engine.exact_weights()
-        self._engine = engine
-        self.layout = FlatLayout.of(weights)
-        self.state = OuterState.at(self.layout.flat(weights)) if begun is None else begun
+        self.held = held_vector(engine)
+        self.state = OuterState.at(self.held.taken()) if begun is None else begun
         self.base = self.state.weights
         self.orders: Sequence[RoundOrder] = ()
         self.current: RoundOrder | None = None
         self.background = BackgroundMerge[Merged]()
-        self.packer = Compressor(self.layout.size, kind, residual)
+        self.packer = Compressor(self.held.size, kind, residual)
         self._ended: Vector | None = None
+
+    @property
+    def layout(self) -> FlatLayout:
+        """Return where each tensor lies in the flat vector of all weights."""
+        return self.held.layout
 
     @property
     def last(self) -> RoundOrder | None:
         """Return the order of the last outer step that was taken; None before the first one."""
         return self.orders[-1] if self.orders else None
-
-    @property
-    def begun(self) -> Tensors:
-        """Return what all have in common since the last outer step, as views."""
-        return self.layout.tensors(self.state.weights)
 
     @property
     def next(self) -> RoundOrder | None:
@@ -82,7 +82,7 @@ class IslandView:
 
     def end(self) -> Vector:
         """Return the weights that the round ends with, a copy."""
-        self._ended = self._weights()
+        self._ended = self.held.taken()
         return self._ended
 
     def begin(self, order: RoundOrder) -> None:
@@ -95,7 +95,8 @@ class IslandView:
         self, pseudo_gradients: Iterable[Packed], tokens: Sequence[int], settings: OuterSettings
     ) -> OuterState:
         """Return the outer state after the pseudo-gradients of all; this changes nothing yet."""
-        return self.state.after(pseudo_gradients, tokens, settings)
+        inside = self.held.inside if self.held.is_cut else None
+        return self.state.after(pseudo_gradients, tokens, settings, inside)
 
     def take(
         self,
@@ -129,32 +130,24 @@ class IslandView:
     @contextmanager
     def merged_weights(self) -> Generator[None]:
         """Let the engine have the weights of the last outer step meanwhile."""
-        trained = self._weights()
-        self._engine.load_exact(self.begun)
+        trained = self.held.taken()
+        self.held.load(self.state.weights)
         yield
-        self._engine.load_exact(self.layout.tensors(trained))
+        self.held.load(trained)
 
     def _load(self, weights: Vector) -> None:
-        self._engine.load_exact(self.layout.tensors(weights))
+        self.held.load(weights)
         self._ended = None
-
-    def _weights(self) -> Vector:
-        return self.layout.flat(self._engine.exact_weights())
 
     def _carried_over(self, to: Vector) -> Vector:
         """Return these weights with what was trained on top; without it where it is no number."""
-        moved = self._weights()
+        moved = self.held.taken()
         moved -= self.base
         moved += to
-        return moved if are_numbers(moved) else to
+        return moved if self.held.all_are_numbers(moved) else to
 
 
-def are_numbers(vector: Vector) -> bool:
-    """Say whether all of it is finite."""
-    return bool(np.isfinite(vector.sum(dtype=np.float64)))
-
-
-def length(pseudo_gradient: Vector) -> float:
-    """Return a pseudo-gradient's L2 norm; infinite where one of its numbers is none."""
-    norm = float(np.linalg.norm(pseudo_gradient))
-    return norm if np.isfinite(norm) else float("inf")
+def held_vector(engine: TrainingEngine) -> HeldVector:
+    """Return what a rank holds of the flat vector of all weights."""
+    partition = engine.partition
+    return WholeVector(engine) if partition is None else CutVector(engine, partition)

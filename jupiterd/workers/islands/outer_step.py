@@ -7,7 +7,7 @@ plain averaging is the same with a momentum of 0 and a rate of 1. Products and s
 of their own: fused ones round differently, and not every machine has them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -16,6 +16,9 @@ from blake3 import blake3
 
 from jupiterd.workers.islands.compression import Packed
 from jupiterd.workers.islands.flat import Vector, chunks_of
+
+Inside = Callable[[slice], Iterable[tuple[slice, slice]]]
+"""Returns of a part of all weights where its numbers lie in ours, and where in the part."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class OuterState:
     """What the outer loop carries from round to round, the same on every island."""
 
     weights: Vector
-    """What all islands have in common."""
+    """What all islands have in common, as far as this rank holds it."""
     momentum: Vector
 
     @classmethod
@@ -46,18 +49,25 @@ class OuterState:
         return hasher.digest()
 
     def after(
-        self, pseudo_gradients: Iterable[Packed], tokens: Sequence[int], settings: OuterSettings
+        self,
+        pseudo_gradients: Iterable[Packed],
+        tokens: Sequence[int],
+        settings: OuterSettings,
+        inside: Inside | None = None,
     ) -> "OuterState":
         """Return the state after the islands' pseudo-gradients, in this order, weighted by tokens.
 
         They are asked for one at a time. Where there are none, nothing follows.
+
+        inside: where numbers of theirs lie in ours, where we hold some of them alone
         """
         if not tokens:
             return self
         mean, total = np.zeros_like(self.weights), sum(tokens)
         for pseudo_gradient, trained in zip(pseudo_gradients, tokens, strict=True):
             for part, numbers in pseudo_gradient.chunks():
-                mean[part] += _times(numbers, trained / total)
+                for own, there in inside(part) if inside else ((part, slice(None)),):
+                    mean[own] += _times(numbers[there], trained / total)
         return self._stepped(mean, settings)
 
     def _stepped(self, mean: Vector, settings: OuterSettings) -> "OuterState":

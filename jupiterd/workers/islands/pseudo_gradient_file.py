@@ -34,10 +34,14 @@ Arrays = Mapping[str, NDArray[Any]]
 def write_pseudo_gradient(folder: Path, pseudo_gradient: Packed | None) -> None:
     """Make the folder; None: the pseudo-gradient is no number."""
     folder.mkdir()
-    packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
     arrays: Arrays = {} if pseudo_gradient is None else vars(pseudo_gradient)
-    with (folder / PSEUDO_GRADIENT_FILE).open("wb") as file, packer.stream_writer(file) as out:
+    with (folder / PSEUDO_GRADIENT_FILE).open("wb") as file, packer().stream_writer(file) as out:
         out.write(save(dict(arrays)))
+
+
+def packer() -> zstandard.ZstdCompressor:
+    """Return what makes the file smaller."""
+    return zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
 
 
 def read_pseudo_gradient(folder: Path, size: int) -> Packed:
@@ -52,12 +56,22 @@ def read_pseudo_gradient(folder: Path, size: int) -> Packed:
             load(_decompressed(folder / PSEUDO_GRADIENT_FILE, most_bytes)), size
         )
     except (OSError, ValueError, KeyError, SafetensorError, zstandard.ZstdError) as error:
-        raise CorruptArtifactError(f"an island's pseudo-gradient can't be read: {error}") from error
+        raise unreadable(error) from error
     if pseudo_gradient is None:
-        raise CorruptArtifactError(
-            f"an island's pseudo-gradient doesn't fit a model of {size:,} parameters"
-        )
+        raise misfit(size)
     return pseudo_gradient
+
+
+def unreadable(error: Exception) -> CorruptArtifactError:
+    """Return what is said of a file that can't be read."""
+    return CorruptArtifactError(f"an island's pseudo-gradient can't be read: {error}")
+
+
+def misfit(size: int) -> CorruptArtifactError:
+    """Return what is said of a pseudo-gradient of another model, or of no numbers."""
+    return CorruptArtifactError(
+        f"an island's pseudo-gradient doesn't fit a model of {size:,} parameters"
+    )
 
 
 def _decompressed(path: Path, most_bytes: int) -> bytes:
@@ -77,12 +91,12 @@ def _packed_from(arrays: Arrays, size: int) -> Packed | None:
     found = {name: (values.dtype, values.shape) for name, values in arrays.items()}
     for form, wanted in forms.items():
         if found == {name: (np.dtype(kind), (length,)) for name, (kind, length) in wanted.items()}:
-            return form(**arrays) if _are_numbers(arrays) else None
+            return form(**arrays) if are_all_numbers(arrays) else None
     return None
 
 
-def _are_numbers(arrays: Arrays) -> bool:
-    """Say whether all of them are finite; those of bf16 are, where no exponent is the last one."""
+def are_all_numbers(arrays: Arrays) -> bool:
+    """Say whether all arrays are finite; those of bf16 are, where no exponent is the last one."""
     if "halves" in arrays:
         return not bool((arrays["halves"] & 0x7F80 == 0x7F80).any())
     return all(bool(np.isfinite(values).all()) for values in arrays.values())

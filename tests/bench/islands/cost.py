@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 
 from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.fixed_batch import FixedBatch
-from jupiterd.workers.islands.island import IslandView, are_numbers, length
+from jupiterd.workers.islands.held_vector import are_numbers, length
+from jupiterd.workers.islands.island import IslandView
 from jupiterd.workers.islands.pseudo_gradient_file import (
     read_pseudo_gradient,
     write_pseudo_gradient,
@@ -95,4 +96,4 @@ def _exchange(island: IslandView, fixed: FixedBatch, race: Race, folder: Path) -
     state = island.merged(ways, [1, 1], settings)
     state.digest()
     island.take(state, goes_on=True)
-    fixed.pass_through(folder.name, island.begun)
+    fixed.pass_through(folder.name, island.layout.tensors(island.state.weights))

@@ -8,7 +8,7 @@ byte. No rank waits for another, and none has more in memory than it trains with
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from jupiterd.workers.train.architectures.folder_weights import names_in_files
 from jupiterd.workers.train.checkpoints.checkpoint import (
     BEST_FILE,
     OPTIMIZER_FILE,
+    OUTER_FILE,
     STATE_DIR,
     STATE_FILE,
     TrainingState,
@@ -33,10 +34,24 @@ from jupiterd.workers.train.checkpoints.checkpoint import (
     write_texts,
 )
 from jupiterd.workers.train.checkpoints.checkpoint_format import format_of
-from jupiterd.workers.training_engine import TrainingEngine, moments_of
+from jupiterd.workers.training_engine import TensorPiece, TrainingEngine, moments_of
 
 MOMENTS = f"{STATE_DIR}/{OPTIMIZER_FILE}"
 """Path in the checkpoint."""
+OUTER = f"{STATE_DIR}/{OUTER_FILE}"
+"""The same of what an island's outer loop keeps."""
+
+
+class OuterPieces(Protocol):
+    """What an island's outer loop keeps, of which each rank has its stretches."""
+
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Return the shapes of its tensors, whole, as KIND.NAME."""
+        ...
+
+    def pieces(self) -> Iterator[TensorPiece]:
+        """Yield what this rank holds of them."""
+        ...
 
 
 class PartWriter:
@@ -51,7 +66,13 @@ class PartWriter:
         self._heads, self._places = self._layout()
 
     def write(
-        self, state: TrainingState, folder: Path, best: Path | None, *, takes_over: bool
+        self,
+        state: TrainingState,
+        folder: Path,
+        best: Path | None,
+        outer: OuterPieces | None = None,
+        *,
+        takes_over: bool,
     ) -> None:
         """Write the part's folder, or nothing where that fails.
 
@@ -59,6 +80,7 @@ class PartWriter:
 
         best: the file of the best weights so far, where they aren't those of the step; the first
         rank's counts
+        outer: of an island: what its outer loop keeps
         takes_over: training is over, and they take the place of the step's; all ranks say the same
 
         Raises:
@@ -70,6 +92,8 @@ class PartWriter:
                 self._add_files(draft / FILES_DIR, state, best, takes_over=takes_over)
             with (draft / DATA_FILE).open("wb") as data:
                 extents = [*self._written(data, leaves_out_weights=takes_over)]
+                if outer is not None:
+                    extents += self._outer_written(data, outer)
             name = f"rank {self._engine.rank} of step {state.step}, round {state.round}"
             text = CheckpointPart(extents, name).to_text()
             (draft / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
@@ -102,6 +126,16 @@ class PartWriter:
             if file not in left_out:
                 data.write(np.ascontiguousarray(values, "<f4").data)
                 yield Extent(file, offset + 4 * start, 4 * len(values))
+
+    def _outer_written(self, data: BinaryIO, outer: OuterPieces) -> Iterator[Extent]:
+        """Yield where the bytes go that are written of an island."""
+        head, places = file_head(outer.shapes())
+        if self._engine.rank == 0:
+            data.write(head)
+            yield Extent(OUTER, 0, len(head))
+        for name, start, values in outer.pieces():
+            data.write(np.ascontiguousarray(values, "<f4").data)
+            yield Extent(OUTER, places[name] + 4 * start, 4 * len(values))
 
     def _add_files(
         self, folder: Path, state: TrainingState, best: Path | None, *, takes_over: bool

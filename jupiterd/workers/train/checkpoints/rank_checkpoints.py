@@ -30,14 +30,14 @@ from jupiterd.workers.train.checkpoints.checkpoint import (
     write,
 )
 from jupiterd.workers.train.checkpoints.checkpoint_saver import CheckpointSaver
-from jupiterd.workers.train.checkpoints.part_writer import PartWriter
+from jupiterd.workers.train.checkpoints.part_writer import OuterPieces, PartWriter
 from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
 from jupiterd.workers.train.island.learning_rate_ramp import LearningRateRamp
 from jupiterd.workers.train.job import TrainingJob
 from jupiterd.workers.training_engine import Tensors, TrainingEngine
 
 
-class OuterPart(Protocol):
+class OuterPart(OuterPieces, Protocol):
     """What an island's state has beyond that of ordinary training."""
 
     def place(self) -> Mapping[str, Any] | None:
@@ -139,7 +139,8 @@ class RankCheckpoints:
             raise Bug("a rank that holds everything has no part")
         try:
             with self._waiting():
-                self._parts.write(state, self._task.output_dir / name, best, takes_over=is_best)
+                folder = self._task.output_dir / name
+                self._parts.write(state, folder, best, self.outer, takes_over=is_best)
         except OSError as error:
             if must_be_saved or not is_out_of_room(error):
                 raise

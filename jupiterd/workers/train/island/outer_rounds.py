@@ -20,8 +20,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum, auto
 
-import numpy as np
-
 from jupiterd.cycle.base.positions import read
 from jupiterd.cycle.training.batch_shares import Shares, shares_by_rate
 from jupiterd.errors import Bug, LossDivergedError
@@ -33,7 +31,8 @@ from jupiterd.protocol.frames import (
     RankBusy,
 )
 from jupiterd.protocol.training_values import PseudoGradient, RoundOrder
-from jupiterd.workers.islands.island import IslandView, are_numbers
+from jupiterd.workers.islands.island import IslandView
+from jupiterd.workers.islands.sound_moments import sound_moments
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
 from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints, TokenTally
@@ -86,6 +85,7 @@ class OuterRounds:
         self._task = task
         self._loop = loop
         self._engine, self._plan = loop.engine, loop.plan
+        self._is_cut = loop.engine.partition is not None
         self._island = island
         self._checkpoints = checkpoints
         self._keeper = keeper
@@ -282,7 +282,7 @@ class OuterRounds:
     def _take_outer_step(self) -> None:
         """Take the outer step that has arrived, and go on with what we were at if that is open."""
         arrived = self._arrived()
-        state, digest = self._exchange.merging(arrived).result()
+        state, digest = self._exchange.merged(arrived)
         order = arrived.order
         was_cut_off = not self._is_done and self._closes_ours(arrived)
         self._is_done |= was_cut_off
@@ -302,7 +302,7 @@ class OuterRounds:
             self._jump(self._island.orders[0])
         if self.is_over:
             self._scores.end()
-        if self.is_over and self._engine.rank == 0:
+        if self.is_over and (self._engine.rank == 0 or self._is_cut):
             self._save(must_be_saved=True)
 
     def _arrived(self) -> OuterStepArrived:
@@ -336,7 +336,7 @@ class OuterRounds:
         self._is_done = self._is_sent = False
         self._trained_s, self._trained_steps = 0.0, 0
         is_due = self._may_save or self._number - self._saved_number >= SAVE_AFTER_ROUNDS
-        if is_due and self._engine.rank == 0 and self._last is not None:
+        if self._last is not None and self._saves(is_due=is_due):
             self._save()
 
     def _jump(self, order: RoundOrder) -> None:
@@ -395,8 +395,17 @@ class OuterRounds:
         ends_round = (
             self.step == self._order.end_step
         )  # others wait for our pseudo-gradient before that
-        if self._may_save and not ends_round and self._engine.rank == 0:
+        if not ends_round and self._saves(is_due=self._may_save):
             self._save()
+
+    def _saves(self, *, is_due: bool) -> bool:
+        """Say whether this rank writes one: the first does, or all do where each holds a part.
+
+        is_due: by this rank's clock; the first one's counts
+        """
+        if not self._is_cut:
+            return is_due and self._engine.rank == 0
+        return bool(self._engine.gather([float(is_due)])[0][0])
 
     @property
     def _may_save(self) -> bool:
@@ -408,7 +417,9 @@ class OuterRounds:
         """Send our pseudo-gradient from rank 0; every rank packs it while training goes on."""
         self._report_waiting()
         order, base, weights = self._order, self._island.base, self._island.end()
-        self._has_diverged |= not are_numbers(weights)  # the last step may have, unnoticed
+        self._has_diverged |= not self._island.held.all_are_numbers(
+            weights
+        )  # the last step may have, unnoticed
         self._is_done = self._is_sent = True
         done, steps = self._trained_steps, self.step - order.first_step
         elapsed_s = self._trained_s * steps / done if done else 0.0
@@ -421,11 +432,7 @@ class OuterRounds:
 
     def _fall_back(self) -> None:
         """Go on from the weights of all, and with moments that are numbers."""
-        moments = self._engine.moments()
-        sound = {
-            name: values if np.isfinite(values).all() else np.zeros_like(values)
-            for name, values in moments.items()
-        }
+        sound = sound_moments(self._engine)
         with self._keeper.jumping(self.step):
             self._engine.load_moments(sound, self.step)
             self._island.fall_back()  # last: of bf16 weights the moments have a part
@@ -435,12 +442,16 @@ class OuterRounds:
     def _stop(self) -> None:
         """Write a checkpoint on each machine: nobody waits for a copy of another's then."""
         has_trained = self._last is not None and not self._has_diverged
-        if has_trained and self.can_be_saved and not int(self._task.params.get("local_rank", 0)):
-            self._save(must_be_saved=self._engine.rank == 0)
+        is_first_here = not int(self._task.params.get("local_rank", 0))
+        if has_trained and self.can_be_saved and (is_first_here or self._is_cut):
+            self._save(must_be_saved=self._is_cut or self._engine.rank == 0)
 
     def _save(self, *, must_be_saved: bool = False) -> None:
         if self.step != self._saved_step:
             self._report_busy()
-            self._checkpoints.write(self.step, must_be_saved=must_be_saved)
+            if self._is_cut:
+                self._checkpoints.write_part(self.step, must_be_saved=must_be_saved)
+            else:
+                self._checkpoints.write(self.step, must_be_saved=must_be_saved)
             self._saved_step, self._saved_number = self.step, self._number
             self._saved_s, self._is_save_due = time.monotonic(), False

@@ -17,12 +17,14 @@ from jupiterd.protocol.training_values import PseudoGradient
 from jupiterd.workers.islands.compression import Packed
 from jupiterd.workers.islands.fixed_batch import FixedBatch
 from jupiterd.workers.islands.flat import Vector
-from jupiterd.workers.islands.island import IslandView, Merged, length
+from jupiterd.workers.islands.held_vector import Unsent
+from jupiterd.workers.islands.island import IslandView, Merged
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
 from jupiterd.workers.islands.pseudo_gradient_file import (
     read_pseudo_gradient,
     write_pseudo_gradient,
 )
+from jupiterd.workers.islands.pseudo_gradient_stream import StreamedPseudoGradient
 from jupiterd.workers.link import Task
 from jupiterd.workers.training_engine import TrainingEngine
 
@@ -47,38 +49,64 @@ class PseudoGradientExchange:
         """
         self._stands_at, self._digest = step, digest
         if is_compared:
-            self._fixed_batch.pass_through(step, self._island.begun)
+            self._compute_logits(step)
+
+    def _compute_logits(self, step: str) -> None:
+        weights = self._island.held.logits_weights(self._island.state.weights)
+        if weights is not None or not step:
+            self._fixed_batch.pass_through(step, weights)
+            return
+        with self._island.merged_weights():
+            self._fixed_batch.pass_through(step, None)
 
     def check(self) -> None:
         """Raise what went wrong meanwhile, if anything did."""
         self._island.background.check()
 
+    def merged(self, arrived: OuterStepArrived) -> Merged:
+        """Return what follows an outer step; where the model is cut, all ranks hash it together."""
+        state, digest = self.merging(arrived).result()
+        return state, digest or self._island.held.digest(state)
+
     def merging(self, arrived: OuterStepArrived) -> Future[Merged]:
-        """Return what follows an outer step; it is worked out beside all else."""
+        """Return what follows an outer step; it is worked out beside all else, but for a hash."""
         settings = OuterSettings(arrived.rate, arrived.momentum)
 
         def merge() -> Merged:
             state = self._island.merged(self._pseudo_gradients(arrived), arrived.tokens, settings)
-            return state, state.digest()
+            return state, b"" if self._island.held.is_cut else state.digest()
 
         return self._island.background.result(arrived.order.step, merge)
 
     def _pseudo_gradients(self, arrived: OuterStepArrived) -> Iterator[Packed]:
         """Yield the pseudo-gradients of all, one in memory at a time."""
-        size = self._island.layout.size
-        return (read_pseudo_gradient(Path(folder), size) for folder in arrived.pseudo_gradients)
+        held = self._island.held
+        read = StreamedPseudoGradient if held.is_cut else read_pseudo_gradient
+        return (read(Path(folder), held.layout.size) for folder in arrived.pseudo_gradients)
 
     def send(self, unpacked: PseudoGradientWritten, base: Vector, weights: Vector) -> None:
-        """Pack the pseudo-gradient (weights to base) on every rank, and send it from rank 0."""
-        pseudo_gradient, state = self._standing(unpacked.pseudo_gradient), self._island.state
+        """Pack the pseudo-gradient (weights to base) on every rank, and send it from rank 0.
 
-        def pack_and_send() -> None:
+        Where the model is cut, ranks pack together, so no other thread does.
+        """
+        pseudo_gradient, held = self._standing(unpacked.pseudo_gradient), self._island.held
+        state = self._island.state
+
+        def pack() -> tuple[PseudoGradient, Unsent | None]:
             difference = base - weights
-            norm = length(difference)
-            packed = self._island.packer.packed(difference) if math.isfinite(norm) else None
-            self._hand_over(unpacked.path, replace(pseudo_gradient, norm=norm), packed, state)
+            norm = held.length(difference)
+            found = self._packed(unpacked.path, difference) if math.isfinite(norm) else None
+            return replace(pseudo_gradient, norm=norm), found
 
-        self._island.background.begin(pack_and_send)
+        if held.is_cut:
+            found = pack()
+            self._island.background.begin(lambda: self._hand_over(unpacked.path, *found, state))
+        else:
+            self._island.background.begin(lambda: self._hand_over(unpacked.path, *pack(), state))
+
+    def _packed(self, path: str, difference: Vector) -> Unsent:
+        scratch = self._task.output_dir / f"{path}.unpacked"
+        return self._island.held.packed(self._island.packer, difference, scratch)
 
     def send_nothing(self, unpacked: PseudoGradientWritten) -> None:
         """Say that our pseudo-gradient is no number."""
@@ -87,15 +115,26 @@ class PseudoGradientExchange:
 
     def _standing(self, pseudo_gradient: PseudoGradient) -> PseudoGradient:
         """Return the same with our present place: outer steps are taken during packing."""
+        if self._island.held.is_cut:  # all ranks hash together, now
+            self._digest = self._digest or self._island.held.digest(self._island.state)
         return replace(pseudo_gradient, stands_at=self._stands_at, digest=self._digest)
 
     def _hand_over(
-        self, path: str, pseudo_gradient: PseudoGradient, packed: Packed | None, state: OuterState
+        self,
+        path: str,
+        pseudo_gradient: PseudoGradient,
+        packed: Unsent | None,
+        state: OuterState,
     ) -> None:
-        if self._is_first:
-            write_pseudo_gradient(self._task.output_dir / path, packed)
-            logits = self._fixed_batch.logits_at(pseudo_gradient.after)
-            # One that goes on from a checkpoint hasn't merged it here.
-            digest = pseudo_gradient.digest or state.digest()
-            whole = replace(pseudo_gradient, logits=logits, digest=digest)
-            self._task.send(PseudoGradientWritten(path, whole))
+        if not self._is_first:
+            return
+        folder = self._task.output_dir / path
+        if packed is None:
+            write_pseudo_gradient(folder, None)
+        else:
+            packed.write(folder)
+        logits = self._fixed_batch.logits_at(pseudo_gradient.after)
+        # One that goes on from a checkpoint hasn't merged it here.
+        digest = pseudo_gradient.digest or state.digest()
+        whole = replace(pseudo_gradient, logits=logits, digest=digest)
+        self._task.send(PseudoGradientWritten(path, whole))

@@ -11,7 +11,7 @@ gradients, which the ring averages, are multiplied by their number beforehand.
 import math
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
 from typing import Any
@@ -106,6 +106,24 @@ class MlxTrainingEngine:
         """Yield all weights and optimizer state."""
         for name, values in {**self.weights(), **self.moments()}.items():
             yield TensorPiece(name, 0, values.ravel())
+
+    def own_weights(self) -> Iterator[TensorPiece]:
+        """Yield all weights."""
+        for name, values in self.weights().items():
+            yield TensorPiece(name, 0, values.ravel())
+
+    def load_own(self, pieces: Iterable[TensorPiece]) -> None:
+        """Replace all weights."""
+        found = {name: values.reshape(self.shapes[name]) for name, _, values in pieces}
+        self.load_weights(found)
+
+    def gather_numbers(
+        self,
+        own: NDArray[np.float32],
+        bounds: Sequence[int],  # noqa: ARG002 - of one rank
+    ) -> NDArray[np.float32]:
+        """Return this rank's numbers: it holds all."""
+        return own
 
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model that an adapter is trained beside."""
@@ -242,9 +260,11 @@ class MlxTrainingEngine:
         self._model.let_go()
         return found
 
-    def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
+    def logits(self, tokens: NDArray[np.int64], weights: Tensors | None) -> NDArray[np.float32]:
         """Return the logits [vocabulary] after a sequence, in fp32, with these weights."""
-        given = {name: mx.array(weights[name]) for name in self._model.shapes}
+        given = dict(self._parameters)
+        if weights is not None:
+            given = {name: mx.array(weights[name]) for name in self._model.shapes}
         return np.array(self._model.last_logits(given, self._ids(tokens[None])))
 
     def gather(self, values: Sequence[float]) -> Rows:

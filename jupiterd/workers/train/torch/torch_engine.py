@@ -9,7 +9,7 @@ gradients, which DistributedDataParallel averages, are multiplied by their numbe
 
 import math
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import cast
 
@@ -153,6 +153,24 @@ class TorchEngine:
         """Yield all weights and optimizer state."""
         for name, values in {**self.weights(), **self.moments()}.items():
             yield TensorPiece(name, 0, values.ravel())
+
+    def own_weights(self) -> Iterator[TensorPiece]:
+        """Yield all weights."""
+        for name, values in self.weights().items():
+            yield TensorPiece(name, 0, values.ravel())
+
+    def load_own(self, pieces: Iterable[TensorPiece]) -> None:
+        """Replace all weights."""
+        found = {name: values.reshape(self.shapes[name]) for name, _, values in pieces}
+        self.load_weights(found)
+
+    def gather_numbers(
+        self,
+        own: NDArray[np.float32],
+        bounds: Sequence[int],  # noqa: ARG002 - of one rank
+    ) -> NDArray[np.float32]:
+        """Return this rank's numbers: it holds all."""
+        return own
 
     def load_base(self, weights: Tensors) -> None:
         """Fill the frozen model that an adapter is trained beside."""
@@ -338,9 +356,10 @@ class TorchEngine:
             self._model.train()
 
     @torch.no_grad()
-    def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
+    def logits(self, tokens: NDArray[np.int64], weights: Tensors | None) -> NDArray[np.float32]:
         """Return the logits [vocabulary] after a sequence, in fp32, with these weights."""
-        given = {name: torch.from_numpy(values).to(self.device) for name, values in weights.items()}
+        found = {} if weights is None else weights
+        given = {name: torch.from_numpy(values).to(self.device) for name, values in found.items()}
         if self.adapter is not None:
             given = {parameter_path(name): values for name, values in given.items()}
             given = frozen_as_everywhere(inner_model(self._model)) | given

@@ -11,6 +11,7 @@ from typing import Any
 
 import mlx.core as mx
 import numpy as np
+from numpy.typing import NDArray
 
 from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.partition.partition_layout import OUTSIDE, Unit, units_of
@@ -52,6 +53,10 @@ class HeldStretches:
         """Return what the rank has of a whole tensor, as a view."""
         start, end = self.cuts[name][self._rank : self._rank + 2]
         return values.reshape(-1)[start:end].reshape(self._piece_shape(name, end - start))
+
+    def given(self, name: str, numbers: NDArray[np.float32]) -> mx.array:
+        """Return a piece of these numbers."""
+        return mx.array(numbers.reshape(self._piece_shape(name, len(numbers))))
 
     def none_of(self, name: str) -> mx.array:
         """Return a piece of zeros."""

@@ -6,11 +6,12 @@ ranks call the same at the same time.
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import mlx.core as mx
 import numpy as np
+from numpy.typing import NDArray
 
 from jupiterd.cycle.training.engine_options import ResolvedOptions
 from jupiterd.cycle.training.memory import MLX, MemoryNeed
@@ -90,6 +91,25 @@ class PartitionedMlxEngine(MlxTrainingEngine):
                 piece = self._stretches.none_of(name) if values is None else values
                 start = self._stretches.cuts[name][self.rank]
                 yield TensorPiece(each, start, np.array(piece).ravel())
+
+    def own_weights(self) -> Iterator[TensorPiece]:
+        """Yield what this rank alone updates of the weights."""
+        for name, piece in self._weights.held().items():
+            yield TensorPiece(name, self._stretches.cuts[name][self.rank], np.array(piece).ravel())
+
+    def load_own(self, pieces: Iterable[TensorPiece]) -> None:
+        """Replace this rank's stretches, and where all hold the weights whole, the others'."""
+        cut = self._stretches
+        self._weights.replace({name: cut.given(name, values) for name, _, values in pieces})
+        self._parameters = self._weights.arrays
+
+    def gather_numbers(
+        self, own: NDArray[np.float32], bounds: Sequence[int]
+    ) -> NDArray[np.float32]:
+        """Return the numbers of all ranks, one rank's behind the other's."""
+        mine = mx.array(own)
+        mx.eval(mine)
+        return np.array(self._exchange.gather(mine, tuple(bounds)))
 
     def weights(self) -> Tensors:
         """Return a copy of the weights, of all ranks together."""

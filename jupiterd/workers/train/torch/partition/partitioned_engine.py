@@ -5,7 +5,7 @@ messages (`unit_exchange`) or their order (`layer_hooks`).
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
@@ -118,6 +118,24 @@ class PartitionedTorchEngine(TorchEngine):
                 full = f"{kind}.{name}"
                 yield TensorPiece(full, start, _numbers(found[full]))
 
+    def own_weights(self) -> Iterator[TensorPiece]:
+        """Yield what is ours of the weights."""
+        for name, piece in self._parameters.items():
+            yield TensorPiece(name, self._cut.start_of(name), _numbers(piece))
+
+    @torch.no_grad()
+    def load_own(self, pieces: Iterable[TensorPiece]) -> None:
+        """Replace our stretches, and where all hold the weights whole, those of the others."""
+        for name, _, values in pieces:
+            self._parameters[name].copy_(torch.from_numpy(values))
+        self._cut.weights.share()
+
+    def gather_numbers(
+        self, own: NDArray[np.float32], bounds: Sequence[int]
+    ) -> NDArray[np.float32]:
+        """Return the numbers of all ranks, one rank's behind the other's."""
+        return self._cut.exchange.gathered(bounds, own, self.device)
+
     def load_moments(self, moments: Tensors, step: int) -> None:
         """Keep what is ours of the optimizer's state after `step` steps."""
         ours = {
@@ -164,11 +182,12 @@ class PartitionedTorchEngine(TorchEngine):
             return super().nats(micro_batches)
 
     @torch.no_grad()
-    def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
+    def logits(self, tokens: NDArray[np.int64], weights: Tensors | None) -> NDArray[np.float32]:
         """Return the logits [vocabulary] after a sequence; weights that are cut come by units."""
         if not self._cuts_weights:
             return super().logits(tokens, weights)
-        filled = self._cut.weights.filled_by(self._cut.given(weights))
+        exchange = self._cut.weights
+        filled = nullcontext() if weights is None else exchange.filled_by(self._cut.given(weights))
         with without_flash(self._model), filled, self._cut.hooks.passing():
             self._cut.hooks.begin(sums=False)
             return LastLogits(self._model)(self._ids(tokens[None])).cpu().numpy()

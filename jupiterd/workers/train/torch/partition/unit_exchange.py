@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
 import torch
 import torch.distributed
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.distributed import P2POp, Work
 
@@ -73,6 +75,19 @@ class UnitExchange:
         sent = [(peer, own) for peer in self._peers]
         received = [(peer, whole[slice(*bounds[peer : peer + 2])]) for peer in self._peers]
         return self._begin(sent, received)
+
+    def gathered(
+        self, bounds: Sequence[int], own: NDArray[np.float32], device: str
+    ) -> NDArray[np.float32]:
+        """Return the numbers of all ranks, one rank's behind the other's; raises what sending does.
+
+        own: this rank's, in the machine's memory; device: where numbers are sent from
+        """
+        whole = torch.empty(bounds[-1], device=device)
+        mine = whole[bounds[self._rank] : bounds[self._rank + 1]]
+        mine.copy_(torch.from_numpy(own))
+        self.gather(bounds, whole, mine).wait()
+        return whole.cpu().numpy()
 
     def sum_up(self, bounds: Sequence[int], whole: Tensor) -> Summing:
         """Send each rank its stretch of a unit, and let ours come from all.

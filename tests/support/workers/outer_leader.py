@@ -74,6 +74,8 @@ class Rank:
     island: str
     link: socket.socket
     folder: Path
+    number: int = 0
+    """In its island."""
     frames: list[Frame] = field(default_factory=list[Frame])
     wants: str | None = None
 
@@ -134,7 +136,7 @@ class OuterLeader:
         """Take up a worker's link, and tell it what to do."""
         folder = self.folder / f"{island}-{len(self.ranks)}"
         folder.mkdir(parents=True)
-        rank = Rank(island, link, folder)
+        rank = Rank(island, link, folder, int(params.get("rank", 0)))
         self.ranks.append(rank)
         order = train_params(self.shape, self.plan, node_name=island, **params)
         order["island"] = {"run": RUN, "island": island, "kind": self.kind}

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jupiterd.errors import JupiterError
 from jupiterd.protocol.frames import TaskFailed
 from jupiterd.workers import link
@@ -76,12 +78,27 @@ def begin_late(task: TaskAlone, after_steps: int, steps: list[dict[str, float]])
     task.inputs, task.arrived = inputs, arrived
 
 
+def break_after(engine: Any, steps: int) -> None:
+    """Let the weights become no numbers after so many steps, once."""
+    step, taken = engine.step, list[bool]()
+
+    def broken(self: Any, *given: Any) -> tuple[float, float]:
+        taken.append(True)
+        if len(taken) == steps + 1:
+            self.load_weights({name: values * np.nan for name, values in self.weights().items()})
+        return step(self, *given)
+
+    engine.step = broken
+
+
 def work_for(address: str, engine: str) -> None:
     """Do what a daemon says that listens there."""
     link.PROGRESS_INTERVAL_S = -1.0
     daemon = socket.socket(socket.AF_UNIX)
     daemon.connect(address)
     task = link.Task(daemon)
+    if steps := int(task.params.get("breaks_after", 0)):
+        break_after(engine_class(engine, is_cut="partition" in task.params), steps)
     try:
         task.send(rank_module(engine).run(task))
     except JupiterError as error:

@@ -160,7 +160,11 @@ class MlxModel:
         """
         with self._frozen_as_everywhere():
             self._take(parameters, in_bf16=False)
-            return self._output.logits(self.hidden(inputs)[0, -1:])[0]
+            return self.logits_after(self.hidden(inputs))
+
+    def logits_after(self, hidden: mx.array) -> mx.array:
+        """Return the logits after one sequence's last hidden state: [vocabulary]."""
+        return self._output.logits(hidden[0, -1:])[0]
 
     @contextmanager
     def _frozen_as_everywhere(self) -> Generator[None]:

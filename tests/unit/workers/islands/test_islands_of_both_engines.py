@@ -4,6 +4,7 @@ import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from transformers import AutoConfig
@@ -51,13 +52,21 @@ class Processes:
             self._inputs["weights"] = str(weights)
         self._threads: list[threading.Thread] = []
 
-    def begin(self, island: str, engine: str, ranks: int = 1) -> None:
-        """Start the ranks of an island."""
-        meeting = meeting_of(engine, ranks, "")
+    def begin(
+        self,
+        island: str,
+        engine: str,
+        ranks: int = 1,
+        checkpoint: Path | None = None,
+        **params: Any,
+    ) -> None:
+        """Start the ranks of an island; checkpoint: that they go on from."""
+        meeting = meeting_of(engine, ranks, "") | params
+        inputs = self._inputs | ({} if checkpoint is None else {"checkpoint": str(checkpoint)})
         addresses = [self._folder / f"{island}{rank}" / "link" for rank in range(ranks)]
         for rank, address in enumerate(addresses):
             address.parent.mkdir()
-            self._leader.listen(island, self._inputs, address, rank=rank, **meeting)
+            self._leader.listen(island, inputs, address, rank=rank, **meeting)
         serve = self._gangs.serve
         thread = threading.Thread(target=serve, args=(engine, addresses), daemon=True)
         thread.start()

@@ -69,6 +69,8 @@ class LayerPasses:
         self._places: dict[int, Sequence[str]] = {}
         self._answer: Callable[[LayerCall], Any] | None = None
         """What a layer returns; None: what it computes."""
+        self._is_exact = False
+        """Weights are taken in fp32, whatever training computes in."""
         for number, layer in enumerate(self._layers):
             layer.__class__ = self._watched(type(layer), number)
         self._check()
@@ -83,6 +85,19 @@ class LayerPasses:
             mx.eval(found)
         self._let_go(self._units[OUTSIDE])
         return float(found)
+
+    def logits(self, outside: Tensors, of_unit: OfUnit, inputs: mx.array) -> mx.array:
+        """Return what follows a sequence, [vocabulary], in fp32; inputs: int32[1, tokens]."""
+        self._is_exact = True
+        try:
+            last = self._forward(outside, of_unit, inputs)[-1]
+            self._put(self._units[OUTSIDE], outside)
+            found = self._model.logits_after(self._behind(inputs, last))
+            mx.eval(found)
+        finally:
+            self._is_exact = False
+        self._let_go(self._units[OUTSIDE])
+        return found
 
     def gradients(
         self, outside: Tensors, of_unit: OfUnit, batch: Batch, factor: float, leave: Leave
@@ -219,7 +234,8 @@ class LayerPasses:
         return type(kind.__name__, (kind,), {"__call__": call})
 
     def _put(self, unit: Unit, weights: Tensors) -> None:
-        self._places[unit.layer] = self._module.update_some(self._model.in_precision(weights))
+        given = weights if self._is_exact else self._model.in_precision(weights)
+        self._places[unit.layer] = self._module.update_some(given)
 
     def _let_go(self, unit: Unit) -> None:
         self._module.let_go_of(self._places[unit.layer])

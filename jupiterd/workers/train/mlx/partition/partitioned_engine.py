@@ -208,6 +208,14 @@ class PartitionedMlxEngine(MlxTrainingEngine):
         batches = map(self._arrays, micro_batches)
         return sum(self._passes.loss(outside, of_unit, batch) for batch in batches)
 
+    def logits(self, tokens: NDArray[np.int64], weights: Tensors | None) -> NDArray[np.float32]:
+        """Return the logits [vocabulary] after a sequence, in fp32; its own weights by layers."""
+        if weights is not None or self._passes is None or not self._cut.cuts_weights:
+            return super().logits(tokens, weights)
+        outside = self._weights.of_unit(self._stretches.outside)
+        ids = self._ids(tokens[None])
+        return np.array(self._passes.logits(outside, self._weights.of_unit, ids))
+
     def _length(self, gradients: Mapping[str, mx.array]) -> float:
         """Return the length of all ranks' pieces together.
 

@@ -109,6 +109,8 @@ class MemoryNeed:
     """Of weights and moments while they are written to the disk; 0 as well there."""
     snapshots: int = 0
     """Of the same in shared memory, which a rank alone makes where they fit; 0 as well there."""
+    outer: int = 0
+    """What an island keeps of its outer steps, where that is counted; 0 as well there."""
 
     @property
     def on_device(self) -> int:
@@ -118,7 +120,7 @@ class MemoryNeed:
     @property
     def total(self) -> int:
         """Return the sum of all parts."""
-        return self.on_device + self.program + self.copies + self.snapshots
+        return self.on_device + self.program + self.copies + self.snapshots + self.outer
 
     def fits(self, device: DeviceAbilities) -> bool:
         """Say whether a device has room for it beside its reserve; one of unknown size has."""

@@ -29,7 +29,7 @@ from jupiterd.daemon.cycles.generator_capacity import check_writers
 from jupiterd.daemon.executor.named_paths import paths_of
 from jupiterd.daemon.islands.island_plan import (
     checked_islands,
-    islands_of_round,
+    islands_of_first_round,
     ranks_in,
     wanted_of_round,
 )
@@ -427,7 +427,7 @@ def _with_forecast(
         return text, settings, {}
     settings = settings.shared_by(len(choice.gang))
     plan, _ = plans(settings)
-    islands = islands_of_round(fleet, wanted, shape, plan, settings)
+    islands = islands_of_first_round(fleet, wanted, shape, plan, settings)
     settings = settings.shared_by(ranks_in(fleet.machines, islands))
     plan, later = plans(settings)
     gang = replace(choice, gang=choice.gang[: plan.batch_sequences])

@@ -33,6 +33,7 @@ from jupiterd.daemon.planning.adapter_support import check_all_train_adapters, i
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.partition_request import (
     check_gang,
+    checked_islands_of,
     checked_settings,
     in_one_gang,
     with_partition,
@@ -157,7 +158,7 @@ def planned_training(
         if sequences
         else first_plan_of_run(preset, settings)
     )
-    islands = islands_of_settings(settings)
+    islands = checked_islands_of(fleet.machines, islands_of_settings(settings), settings)
     least = 0 if sequences else settings.least_batch
     decided, is_open = replace(asked, chosen=tuple(islands)), 0 < least < plan.batch_sequences
     expected = estimate(fleet, choice, shape, plan, asked=decided, is_open=is_open)

@@ -15,6 +15,7 @@ from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.layout_inputs import formed_islands, planned_layouts
+from jupiterd.daemon.planning.partition_request import checked_islands_of
 from jupiterd.daemon.planning.requested_machines import (
     AUTO_ISLANDS,
     OFF,
@@ -165,6 +166,23 @@ def islands_of_round(
         return _best(fleet_view, asked, _gang(asked.engine, plan, machines), shape, plan, room)
     islands = _formed(fleet_view, asked.engine, shape, plan, machines)
     return islands if len(islands) > 1 and _ranks(islands, machines) <= room else ()
+
+
+def islands_of_first_round(
+    fleet_view: FleetView,
+    asked: RequestedMachines,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    settings: "RunSettings",
+) -> Sequence[Island]:
+    """Return the same, as a cycle is asked for.
+
+    Raises:
+        PeerUnreachableError: as above.
+        UsageError: a stage is asked for that none of the islands can have.
+    """
+    found = islands_of_round(fleet_view, asked, shape, plan, settings)
+    return checked_islands_of(fleet_view.machines, found, settings)
 
 
 def ranks_in(machines: Machines, islands: Sequence[Island]) -> int:

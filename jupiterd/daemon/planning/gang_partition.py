@@ -82,9 +82,13 @@ def partition_of_gang(
     shard, limits = asked_shard(state), memory_limits(state)
     seats = seats_of(machines, [choice], limits)
     is_known = len(seats) == len(choice.gang)
-    if trained_round.parent or not shard or not seats:
+    if not shard or not seats:
         return None
-    from jupiterd.cycle.training.partition.partition_choice import chosen_partition
+    from jupiterd.cycle.training.partition.partition_choice import AUTO, chosen_partition
+
+    is_island = bool(trained_round.parent)
+    if is_island and len(seats) == 1:  # a stage is said of islands that have several ranks
+        shard = AUTO
 
     plan = trained_round.plan
     if most_at_a_time:
@@ -95,7 +99,8 @@ def partition_of_gang(
         _check_whole(trained_round, plan, devices, lacking_names(machines, choice))
         return None
     try:
-        chosen = chosen_partition(trained_round.shape, plan, devices, shard)
+        shape = trained_round.shape
+        chosen = chosen_partition(shape, plan, devices, shard, is_island=is_island)
     except TooLargeForDeviceError as error:
         message = _waits(machines, state, trained_round, choice, devices)
         raise MemoryMissingError(message, error.hint) from error
@@ -137,7 +142,8 @@ def _waits(
     from jupiterd.cycle.training.partition.partition_memory import missing_bytes
 
     shape, plan = trained_round.shape, trained_round.plan
-    missing_gb = missing_bytes(shape, plan, devices) / 1e9
+    is_island = bool(trained_round.parent)
+    missing_gb = missing_bytes(shape, plan, devices, is_island=is_island) / 1e9
     gone = [
         f"{machines.name_of(node)} {'takes no part' if node in machines.answering() else 'is gone'}"
         for node in _members_before(state, trained_round.round)

@@ -3,10 +3,12 @@
 Owns these checks, and what follows for islands. Doesn't know what fits, or flags.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jupiterd.cluster.planning.engines import EngineChoice
+from jupiterd.cluster.planning.layouts import Island
 from jupiterd.cluster.training.asked_partition import AUTO, OFF
 from jupiterd.cluster.training.memory_limits import meant, read, written
 from jupiterd.daemon.leader.fleet_view import FleetView
@@ -24,6 +26,10 @@ from jupiterd.errors import UsageError
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.runs.run_settings import RunSettings
     from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+
+
+_IN_ONE_GANG: Final = (AUTO_ISLANDS, PREFERRED, NO_ISLANDS)
+"""Whoever says nothing else of islands, and a stage, means one gang."""
 
 
 def checked_settings(machines: Machines, settings: "RunSettings") -> "RunSettings":
@@ -56,7 +62,7 @@ def has_stage(settings: "RunSettings") -> bool:
 
 def check_gang(machines: Machines, choice: EngineChoice, settings: "RunSettings") -> None:
     """Raise UsageError where a gang can't do what was said of it."""
-    if not has_stage(settings):
+    if not has_stage(settings) or settings.islands not in _IN_ONE_GANG:
         return
     option = f"--shard {settings.shard}"
     if len(choice.gang) == 1:
@@ -89,11 +95,26 @@ def in_one_gang(
 
 
 def _one_gang(settings: "RunSettings") -> "RunSettings":
-    """Return the settings without islands, which nobody has asked for."""
-    if settings.islands not in (AUTO_ISLANDS, PREFERRED, NO_ISLANDS):
-        option = "--shard" if has_stage(settings) else "--memory"
+    """Return the settings without islands, unless people have asked for some."""
+    if settings.islands in (AUTO_ISLANDS, PREFERRED):
+        return settings.model_copy(update={"islands": NO_ISLANDS})
+    return settings
+
+
+def checked_islands_of(
+    machines: Machines, islands: Sequence[Island], settings: "RunSettings"
+) -> Sequence[Island]:
+    """Return islands; raises UsageError where a stage is said of them that none can have."""
+    if not islands or not has_stage(settings):
+        return islands
+    option = f"--shard {settings.shard}"
+    gangs = [EngineChoice(each.engine, each.nodes, "an island") for each in islands]
+    several = [gang for gang in gangs if len(gang.gang) > 1]
+    if not several:
         raise UsageError(
-            f"{option} is said of one gang; for islands it can't be said yet",
-            f"leave out {option}, or train with --islands off",
+            f"{option}: each island is one machine, which has nobody to share the model with",
+            "let several machines be an island, such as --islands 'torch:a,b torch:c'",
         )
-    return settings.model_copy(update={"islands": NO_ISLANDS})
+    for gang in several:
+        check_can_cut(machines, gang, option)
+    return islands

@@ -14,6 +14,12 @@ from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.adapter_support import without_bitsandbytes
 from jupiterd.daemon.planning.gang_plan import trainers
+from jupiterd.daemon.planning.island_partition import (
+    cut_islands,
+    island_lines,
+    island_values,
+    shown_of,
+)
 from jupiterd.daemon.planning.layout_inputs import planned_layouts
 from jupiterd.daemon.planning.machine_devices import Seat, seats_of, smallest_seat
 from jupiterd.daemon.planning.node_micro_batch import as_planned, expected_micro_batch
@@ -82,8 +88,12 @@ def estimate(
     gangs = [EngineChoice(i.engine, i.nodes, "an island") for i in asked.chosen] or [choice]
     _check_engines(fleet_view.machines, gangs, shape, plan)
     seats = seats_of(fleet_view.machines, gangs, asked.limits)
-    chosen = _chosen(fleet_view.machines, choice, seats, shape, plan, asked)
-    seat = _tightest(seats, chosen)
+    islands = cut_islands(fleet_view, gangs, shape, plan, asked) if asked.chosen else []
+    if islands:
+        chosen, seat = shown_of(islands)
+    else:
+        chosen = _chosen(fleet_view.machines, choice, seats, shape, plan, asked)
+        seat = _tightest(seats, chosen)
     device, fit = seat.device, chosen.fit
     options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
     machines = trainers(fleet_view.placement, asked.nodes)
@@ -91,7 +101,11 @@ def estimate(
     ranks = _ranks(fleet_view.machines, gangs) if asked.chosen else len(choice.gang)
     before = ranks * tokens_per_s_of_a_rank(fleet_view.state, choice.engine, shape)
     speed = layouts.tokens_per_s or (0.0 if asked.chosen else before)
-    cut = _as_cut(fleet_view, choice, shape, chosen, seats, speed)
+    if islands:
+        told = island_lines(fleet_view, islands, shape)
+        cut = _AsCut(speed, told, island_values(fleet_view, islands))
+    else:
+        cut = _as_cut(fleet_view, choice, shape, chosen, seats, speed)
     whole = _whole(shape, plan, device, ranks, cut.tokens_per_s)
     here = fleet_view.micro_batch_file if seat.node == fleet_view.term.self_id else None
     decided = chosen.partition is not None or seat.node in asked.limits

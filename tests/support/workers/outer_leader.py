@@ -216,6 +216,13 @@ class OuterLeader:
         with self._changed:
             assert self._changed.wait_for(lambda: len(self.line) >= steps, WAIT_S)
 
+    def end(self, island: str) -> None:
+        """Know that its ranks are gone, and let others meet in their place."""
+        with self._changed:
+            del self._stores[island]
+            for rank in self.ranks:
+                rank.wants = None if rank.island == island else rank.wants
+
     def forget_ways(self) -> None:
         """Know of no way that was sent, as another leader doesn't."""
         self._ways = {}

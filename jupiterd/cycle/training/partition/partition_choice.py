@@ -17,7 +17,7 @@ from typing import Final
 from jupiterd.cycle.training.engine_options import DeviceAbilities, EngineOptions, resolve
 from jupiterd.cycle.training.memory import Fit, MemoryNeed, changes_of, plan_that_fits
 from jupiterd.cycle.training.partition.partition import STAGES, Partition
-from jupiterd.cycle.training.partition.partition_memory import partition_that_fits
+from jupiterd.cycle.training.partition.partition_memory import partition_that_fits, with_outer_state
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.errors import TooLargeForDeviceError, UsageError
 
@@ -45,6 +45,8 @@ def chosen_partition(
     devices: Sequence[DeviceAbilities],
     shard: str = AUTO,
     smaller: Sequence[ModelShape] = (),
+    *,
+    is_island: bool = False,
 ) -> PartitionChoice:
     """Return how a plan fits the devices of a gang.
 
@@ -54,6 +56,7 @@ def chosen_partition(
         devices: of each rank, in their order; the whole is only ever held by as many as these.
         shard: `auto`, `off`, or a stage.
         smaller: other sizes, to name the nearest one that fits.
+        is_island: the gang is one of several islands, so each rank keeps more.
 
     Raises:
         TooLargeForDeviceError: nothing fits.
@@ -62,15 +65,19 @@ def chosen_partition(
     if shard in _STAGES:
         check_can_be_cut(plan.options)
         if len(devices) > 1:
-            return _cut(shape, plan, devices, _STAGES[shard])
-    whole, refused = _whole(shape, plan, _smallest(devices), smaller)
+            return _cut(shape, plan, devices, _STAGES[shard], is_island=is_island)
+    smallest = _smallest(devices)
+    whole, refused = _whole(shape, plan, smallest, smaller)
     if whole is not None and _keeps_all(plan.options, whole.plan.options):
-        return PartitionChoice(whole)
+        is_alone = len(devices) == 1 or shard == OFF
+        kept = with_outer_state(whole.need, shape, smallest)
+        if is_alone or not is_island or kept.fits(smallest):
+            return PartitionChoice(whole)
     may_be_cut = len(devices) > 1 and is_cuttable(plan.options)
     lacking = ""
     if may_be_cut and shard != OFF:
         try:
-            return _cut(shape, plan, devices, STAGES)
+            return _cut(shape, plan, devices, STAGES, is_island=is_island)
         except TooLargeForDeviceError as error:
             lacking = error.message
     if whole is not None and shard not in _STAGES:
@@ -126,13 +133,18 @@ def _keeps_all(asked: EngineOptions, found: EngineOptions) -> bool:
 
 
 def _cut(
-    shape: ModelShape, plan: TrainPlan, devices: Sequence[DeviceAbilities], stages: Sequence[int]
+    shape: ModelShape,
+    plan: TrainPlan,
+    devices: Sequence[DeviceAbilities],
+    stages: Sequence[int],
+    *,
+    is_island: bool,
 ) -> PartitionChoice:
     if any(resolve(plan.options, device, fits=True).scaler for device in devices):
         # Gradients that are cut can't be scaled as fp16 needs it.
         options = plan.options.model_copy(update={"precision": "fp32"})
         plan = plan.model_copy(update={"options": options})
-    found = partition_that_fits(shape, plan, devices, stages)
+    found = partition_that_fits(shape, plan, devices, stages, is_island=is_island)
     fit = replace(found.fit, changes=changes_of(plan, found.fit))
     return PartitionChoice(fit, found.partition, found.needs)
 

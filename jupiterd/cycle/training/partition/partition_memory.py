@@ -13,7 +13,7 @@ from typing import Final
 
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.engine_options import DeviceAbilities
-from jupiterd.cycle.training.memory import MLX, Fit, MemoryNeed, candidate_fits, cost_of
+from jupiterd.cycle.training.memory import CUDA, MLX, Fit, MemoryNeed, candidate_fits, cost_of
 from jupiterd.cycle.training.partition.partition import GRADIENTS, WEIGHTS, Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.cycle.training.rank_memory import RESERVED_SHARE
@@ -23,6 +23,11 @@ FP32_BYTES: Final = 4
 
 _UNITS_AT_A_TIME: Final = 2
 """One layer computes; meanwhile the next one's weights come, or the last one's gradients go."""
+
+OUTER_VECTORS: Final = 8
+"""As many numbers for each weight an island has in memory as an outer step is worked out: weights
+and momentum of all, the next ones, where its round began and ended, what is packed, and what
+packing has left."""
 
 WHOLE: Final = 1000
 """Parts are counted in thousandths of the model."""
@@ -58,6 +63,7 @@ def need_of_part(
         whole,
         optimizer=round(whole.optimizer * share) + FP32_BYTES * received,
         copies=min(whole.copies, copied),
+        outer=round(whole.outer * share),
         snapshots=0,
     )
     if stage >= GRADIENTS:
@@ -68,6 +74,16 @@ def need_of_part(
         held = round(FP32_BYTES * parameters * share)
         need = replace(need, weights=held + round(of_one * computing))
     return need
+
+
+def with_outer_state(need: MemoryNeed, shape: ModelShape, device: DeviceAbilities) -> MemoryNeed:
+    """Return what a rank of an island needs, beside what is as in a gang of its own.
+
+    Where the device has a memory of its own, it takes none of that.
+    """
+    if device.kind == CUDA:
+        return need
+    return replace(need, outer=OUTER_VECTORS * FP32_BYTES * parameter_count(shape))
 
 
 def _copied(whole: MemoryNeed, layer: int, outside: int) -> int:
@@ -114,17 +130,23 @@ def _rooms(device: DeviceAbilities) -> list[tuple[str, float]]:
 
 
 def partition_that_fits(
-    shape: ModelShape, plan: TrainPlan, devices: Sequence[DeviceAbilities], stages: Sequence[int]
+    shape: ModelShape,
+    plan: TrainPlan,
+    devices: Sequence[DeviceAbilities],
+    stages: Sequence[int],
+    *,
+    is_island: bool = False,
 ) -> PartitionFit:
     """Return the lowest of these stages that fits, with the quickest plan.
 
     devices: of each rank, in their order
+    is_island: they keep what an outer step needs, each of its part
 
     Raises:
         TooLargeForDeviceError: none fits; the message says how much there is too little of.
         UsageError: something was asked for that a device can't do.
     """
-    choices = [_wholes(shape, plan, device) for device in devices]
+    choices = [_wholes(shape, plan, device, is_island=is_island) for device in devices]
     for stage in stages:
         found = [_cut(shape, stage, devices, fits) for fits in zip(*choices, strict=True)]
         if fitting := [each for each in found if each is not None]:
@@ -132,12 +154,18 @@ def partition_that_fits(
     raise _refusal(shape, max(stages), devices, [fits[-1].need for fits in choices])
 
 
-def missing_bytes(shape: ModelShape, plan: TrainPlan, devices: Sequence[DeviceAbilities]) -> int:
+def missing_bytes(
+    shape: ModelShape,
+    plan: TrainPlan,
+    devices: Sequence[DeviceAbilities],
+    *,
+    is_island: bool = False,
+) -> int:
     """Return about how much memory more would hold a model in its highest stage; 0: none.
 
     devices: those that there are, of each rank
     """
-    choices = [_wholes(shape, plan, device) for device in devices]
+    choices = [_wholes(shape, plan, device, is_island=is_island) for device in devices]
     found = [_missing(shape, devices, fits) for fits in zip(*choices, strict=True)]
     return round(max(0.0, min(found)) / (1 - RESERVED_SHARE))
 
@@ -153,13 +181,18 @@ def _missing(shape: ModelShape, devices: Sequence[DeviceAbilities], fits: Sequen
     return (1 - sum(max(0.0, share) for share in spare)) * (all_of_it - none)
 
 
-def _wholes(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> list[Fit]:
+def _wholes(
+    shape: ModelShape, plan: TrainPlan, device: DeviceAbilities, *, is_island: bool
+) -> list[Fit]:
     """Return what a device would need for everything, with each micro batch and checkpointing.
 
     Optimizer states alone that can be cut anywhere are cut: AdamW's of weights in fp32.
     """
     wanted = plan.model_copy(update={"options": plan.options.model_copy(update=_CUT_OPTIONS)})
-    return candidate_fits(shape, wanted, device)
+    found = candidate_fits(shape, wanted, device)
+    if not is_island:
+        return found
+    return [replace(fit, need=with_outer_state(fit.need, shape, device)) for fit in found]
 
 
 def _cut(

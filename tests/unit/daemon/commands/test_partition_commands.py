@@ -128,8 +128,7 @@ def test_a_limit_that_is_large_enough_leaves_the_model_whole(
         ({"shard": "4"}, "shard: "),
         ({"shard": "1", "optimizer": "muon"}, "trained with Muon"),
         ({"shard": "1", "weights": "bf16"}, "with weights in bf16"),
-        ({"shard": "1", "islands": "on"}, "for islands it can't be said yet"),
-        ({"memory": "a=4", "islands": "torch:a torch:b"}, "for islands it can't be said yet"),
+        ({"shard": "1", "islands": "torch:a torch:b"}, "--shard 1: each island is one machine"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(
@@ -139,6 +138,44 @@ def test_what_cannot_be_is_refused_in_one_line(
         run(monkeypatch, size="1m", **said)
     assert why in refused.value.message
     assert "\n" not in refused.value.message + refused.value.hint
+
+
+def test_islands_of_several_machines_hold_the_model_together_where_people_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, document = run(monkeypatch, size="1m", shard="2", islands="torch:a,b torch:c")
+    assert started.settings["shard"] == "2", "the islands' runs inherit it"
+    (cut,) = document["expected"]["partitions"]
+    assert (cut["island"], cut["stage"]) == (1, 2)
+    assert [member["name"] for member in cut["members"]] == ["a", "b"]
+    told = "\n".join(document["sheet"])
+    assert "Island 1: 1m over 2 machines, stage 2: " in told
+    assert "; how much slower than whole isn't known" in told
+    assert document["islands"] == 2
+
+
+def test_an_island_whose_machines_have_too_little_memory_is_cut_and_one_that_holds_all_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = {"islands": "torch:a,b torch:c", "size": "25m"}
+    started, document = run(monkeypatch, memory="a=1.9 b=1.9", **said)
+    assert started.settings["shard"] == "auto", "whoever leads may cut it"
+    (cut,) = document["expected"]["partitions"]
+    assert [member["memory_bytes"] for member in cut["members"]] == [1_900_000_000] * 2
+    assert all(member["bytes"] <= 0.9 * member["memory_bytes"] for member in cut["members"])
+    started, document = run(monkeypatch, **said)
+    assert "partitions" not in document["expected"]
+    assert "shard" not in started.settings
+
+
+def test_a_stage_is_refused_beside_an_island_of_one_machine_that_can_t_hold_the_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = {"islands": "torch:a,b torch:c", "size": "25m", "shard": "3"}
+    with pytest.raises(
+        TooLargeForDeviceError, match="25m needs 1.3 GB"
+    ):
+        run(monkeypatch, memory="c=0.6", **said)
 
 
 def test_beside_an_adapter_nothing_is_cut_yet(monkeypatch: pytest.MonkeyPatch) -> None:

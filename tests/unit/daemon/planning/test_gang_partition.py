@@ -7,6 +7,8 @@ import pytest
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.planning.engines import TORCH, EngineChoice
 from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.cycle.training.architectures import parameter_count
+from jupiterd.cycle.training.partition.partition_memory import OUTER_VECTORS
 from jupiterd.cycle.training.plan import derive, parse_model
 from jupiterd.daemon.catalog.model_specs import model_text
 from jupiterd.daemon.planning.gang_partition import GangPartition, partition_of_gang
@@ -89,9 +91,27 @@ def test_members_on_one_machine_share_its_memory() -> None:
     assert max(together.needs_bytes) <= 0.9 * 12e9
 
 
-def test_an_island_is_not_cut_yet() -> None:
+def test_an_island_is_cut_too_and_its_outer_steps_take_memory_of_each_rank() -> None:
+    island, large = replace(TRAINED, parent="f" * 16), replace(BOX, ram_bytes=40 * 10**9)
+    cut = found(run_with(shard="3"), A, B, C, trained=island, hardware=large)
+    gang = found(run_with(shard="3"), A, B, C, hardware=large)
+    assert cut is not None
+    assert gang is not None
+    outer = 4 * OUTER_VECTORS * parameter_count(SHAPE) // 3
+    assert min(cut.needs_bytes) > outer
+    assert max(cut.needs_bytes) <= 0.9 * large.ram_bytes
+    assert cut.plan is not None
+    assert gang.plan is not None
+    assert cut.plan.micro_batch_sequences < gang.plan.micro_batch_sequences, "less is left for it"
+    assert found(run_with(), A, B, C, trained=island, hardware=large) is None, "recorded before"
+
+
+def test_an_island_that_has_lost_ranks_waits_where_the_last_one_can_t_hold_the_model() -> None:
     island = replace(TRAINED, parent="f" * 16)
-    assert found(run_with(shard="auto"), A, B, C, trained=island) is None
+    enough, small = (replace(BOX, ram_bytes=size * 10**9) for size in (64, 11))
+    assert found(run_with(shard="2"), A, trained=island, hardware=enough) is None
+    with pytest.raises(MemoryMissingError, match=r"1b waits for \d+\.\d GB more memory"):
+        found(run_with(shard="2"), A, trained=island, hardware=small)
 
 
 def test_a_gang_with_an_older_member_is_whole_where_that_fits_and_else_waits() -> None:

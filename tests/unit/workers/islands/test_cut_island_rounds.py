@@ -94,14 +94,13 @@ def test_what_a_cut_island_has_saved_is_gone_on_with_by_ranks_that_hold_other_pa
     saved = together(ranks_of(leader, "cut"), 12, tmp_path / "saved")
     assert load_state(saved).outer is not None
     leader.forget_ways()
-    for rank in of_island(leader, "cut"):
-        rank.wants = None
+    leader.end("cut")
     if then == "whole":
         inputs = make_inputs(tmp_path / "then") | {"checkpoint": str(saved)}
         Island(leader, "cut", inputs)
     after = Processes(gangs, leader, tmp_path / "after")
     if then != "whole":
-        after.begin("cut", "torch", 2, saved, **cut(3, 1, 4), epoch=2)
+        after.begin("cut", "torch", 2, saved, **cut(3, 1, 4))
     whole = Island(leader, "whole", make_inputs(tmp_path / "whole"))
     assert whole.ended().error is None
     leader.wait_for_line(ROUNDS + 1)

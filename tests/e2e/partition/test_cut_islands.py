@@ -1,5 +1,6 @@
 """Two islands train one model: one of two machines that hold it together, one of one machine."""
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.support.strikes.outer_digests import digests
 
 pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(400)]
 
-STEPS, EVERY = 80, 10
+STEPS, EVERY = 200, 10
 WAIT_S = 150.0
 
 
@@ -59,6 +60,12 @@ def outer_steps(daemon: Daemon) -> list[OuterStepTaken]:
     return [*run_of(daemon).outer_branch().values()]
 
 
+async def until_outer_step(daemon: Daemon, number: int) -> None:
+    async with asyncio.timeout(WAIT_S):
+        while len(outer_steps(daemon)) <= number:  # noqa: ASYNC110 - a ledger file tells nobody
+            await asyncio.sleep(0.2)
+
+
 def assert_equal_weights(daemons: list[Daemon]) -> None:
     """Wherever both islands took an outer step, all ranks had the same weights, to the bit."""
     found = [digests(daemon) for daemon in daemons]
@@ -71,9 +78,7 @@ async def test_a_cut_island_goes_on_after_one_of_its_ranks_was_killed(tmp_path: 
     async with three_daemons(tmp_path) as cluster:
         await start(cluster, tmp_path, 3)
         asked = cluster[2]
-        await cluster.recorded(
-            lambda run: len(run.outer_branch()) > 2, "two outer steps", WAIT_S, asked
-        )
+        await until_outer_step(asked, 3)
         opened = [*cut_island(asked).attempts_opened.values()]
         assert (opened[0].stage, len(opened[0].parts)) == (3, 2)
         for pid in cluster[1].workers():
@@ -92,5 +97,5 @@ async def test_a_cut_island_goes_on_after_one_of_its_ranks_was_killed(tmp_path: 
     assert all(each.stage == 3 for each in again)
     assert [step.number for step in taken] == list(range(len(taken)))
     assert (taken[-1].first_step, taken[-1].steps) == (STEPS, 0)
-    assert len(taken[1].islands) == len(taken[-1].islands) == 2, "it is back with the others"
+    assert {len(taken[n].islands) for n in (2, -1)} == {2}, "it is back with the others"
     assert_equal_weights([*cluster.daemons])

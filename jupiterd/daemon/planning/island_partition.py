@@ -102,34 +102,32 @@ def island_lines(
     """Return what people are told of them before anything starts."""
     found = list[str]()
     for island in islands:
-        cost = _cost(fleet_view, island, shape)
+        lost_s = _lost_s(fleet_view, island, shape)
         held = held_parts(fleet_view.machines, island.chosen, island.seats)
-        lines = partition_lines(shape, island.chosen, held, None, cost)
+        lines = partition_lines(shape, island.chosen, held, None, lost_s)
         found += [f"Island {island.number}: {lines[0]}", *lines[1:]]
     return found
 
 
-def island_values(fleet_view: FleetView, islands: Sequence[CutIsland]) -> dict[str, Any]:
+def island_values(
+    fleet_view: FleetView, islands: Sequence[CutIsland], shape: "ModelShape"
+) -> dict[str, Any]:
     """Return the same for programs; nothing where no island's model is cut."""
-    told = [
-        {
-            "island": each.number,
-            **partition_values(
-                each.chosen, held_parts(fleet_view.machines, each.chosen, each.seats), None
-            )["partition"],
-        }
-        for each in islands
-    ]
+    told = list[dict[str, Any]]()
+    for each in islands:
+        held = held_parts(fleet_view.machines, each.chosen, each.seats)
+        values = partition_values(each.chosen, held, None, _lost_s(fleet_view, each, shape))
+        told.append({"island": each.number, **values["partition"]})
     return {"partitions": told} if told else {}
 
 
-def _cost(fleet_view: FleetView, island: CutIsland, shape: "ModelShape") -> float:
-    """Return how long it is between two checkpoints, in seconds."""
+def _lost_s(fleet_view: FleetView, island: CutIsland, shape: "ModelShape") -> float:
+    """Return what a lost machine costs at the most, in seconds."""
     chosen = island.chosen
     if chosen.partition is None:
         return 0.0
     plan = chosen.fit.plan
-    return exchange_cost(fleet_view, island.gang, shape, plan, chosen.partition).saved_every_s
+    return exchange_cost(fleet_view, island.gang, shape, plan, chosen.partition).lost_s
 
 
 def shown_of(islands: Sequence[CutIsland]) -> "tuple[PartitionChoice, Seat]":

@@ -103,7 +103,7 @@ def estimate(
     speed = layouts.tokens_per_s or (0.0 if asked.chosen else before)
     if islands:
         told = island_lines(fleet_view, islands, shape)
-        cut = _AsCut(speed, told, island_values(fleet_view, islands))
+        cut = _AsCut(speed, told, island_values(fleet_view, islands, shape))
     else:
         cut = _as_cut(fleet_view, choice, shape, chosen, seats, speed)
     whole = _whole(shape, plan, device, ranks, cut.tokens_per_s)

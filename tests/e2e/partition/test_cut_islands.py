@@ -19,7 +19,7 @@ STEPS, EVERY = 200, 10
 WAIT_S = 150.0
 
 
-async def start(cluster: Cluster, folder: Path, stage: int) -> None:
+async def start(cluster: Cluster, folder: Path, engine: str, stage: int) -> None:
     await cluster.meet()
     for daemon in cluster.daemons:
         assert cluster.ctl("node", "role", daemon.name, "trainer").returncode == 0
@@ -30,9 +30,8 @@ async def start(cluster: Cluster, folder: Path, stage: int) -> None:
         "--seq-len": 64,
         "--max-steps": STEPS,
         "--gradient-accumulation-steps": 2,
-        "--engine": "torch",
         "--shard": stage,
-        "--islands": f"torch:{first},{second} torch:{third}",
+        "--islands": f"{engine}:{first},{second} torch:{third}",
         "--sync-every": EVERY,
     }
     said = [str(word) for option in options.items() for word in option]
@@ -74,9 +73,12 @@ def assert_equal_weights(daemons: list[Daemon]) -> None:
     assert all(len({*found[0][step]} | {*each[step]}) == 1 for each in found for step in both)
 
 
-async def test_a_cut_island_goes_on_after_one_of_its_ranks_was_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["torch", pytest.param("mlx", marks=pytest.mark.mlx)])
+async def test_a_cut_island_goes_on_after_one_of_its_ranks_was_killed(
+    engine: str, tmp_path: Path
+) -> None:
     async with three_daemons(tmp_path) as cluster:
-        await start(cluster, tmp_path, 3)
+        await start(cluster, tmp_path, engine, 3)
         asked = cluster[2]
         await until_outer_step(asked, 3)
         opened = [*cut_island(asked).attempts_opened.values()]

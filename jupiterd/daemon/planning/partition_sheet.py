@@ -78,13 +78,14 @@ def exchange_cost(
     """Return what exchanging takes by the links that are known; others carry what is usual."""
     from jupiterd.cycle.training.architectures import parameter_count
     from jupiterd.cycle.training.memory import checkpoint_bytes
+    from jupiterd.cycle.training.partition.partition_memory import unit_sizes
 
     ranks, nodes = len(choice.gang), dict.fromkeys(choice.gang)
     known = qualities(fleet_view.connectivity, nodes)
     wires = [Wire.of(known[pair]) for pair in combinations(nodes, 2)]
     parameters, share = parameter_count(shape), -(-plan.batch_sequences // ranks)
     passes = pass_count([share] * ranks, [plan.micro_batch_sequences] * ranks)
-    numbers = sent_numbers(parameters, partition, ranks, passes)
+    numbers = sent_numbers(parameters, partition, ranks, passes, unit_sizes(shape)[1])
     messages = _exchanges(partition, passes) * (shape.layers + 1)
     return ExchangeCost(
         all_reduce_s(parameters, FP32_BYTES, ranks, wires),

@@ -61,20 +61,24 @@ class Partition:
         return cls(int(plain["stage"]), tuple(map(int, plain["parts"])))
 
 
-def sent_numbers(parameters: int, partition: Partition | None, ranks: int, passes: int) -> int:
+def sent_numbers(
+    parameters: int, partition: Partition | None, ranks: int, passes: int, outside: int = 0
+) -> int:
     """Return how many numbers the busiest rank sends in a step.
 
     Gradients go to who holds their part after each pass of a micro batch, or once where all keep
-    them whole; updated weights go to all once a step; weights that are cut go to all twice a pass.
+    them whole; updated weights go to all once a step; weights of layers that are cut go to all
+    twice a pass, those outside of layers once a step.
 
     partition: None where all ranks hold everything: a ring sums the gradients
     passes: of micro batches in a step
+    outside: numbers outside of layers
     """
     if partition is None:
         return 2 * parameters * (ranks - 1) // ranks
     shares = [partition.share(rank) for rank in range(ranks)]
     reduced = parameters * (1 - min(shares))
-    gathered = parameters * max(shares) * (ranks - 1)
+    gathered, sent_whole = parameters, max(shares) * (ranks - 1)
     if partition.cuts_weights:
-        return round(passes * (reduced + 2 * gathered))
-    return round((passes if partition.cuts_gradients else 1) * reduced + gathered)
+        gathered = 2 * passes * (parameters - outside) + outside
+    return round((passes if partition.cuts_gradients else 1) * reduced + gathered * sent_whole)

@@ -146,8 +146,9 @@ def partition_that_fits(
         TooLargeForDeviceError: none fits; the message says how much there is too little of.
         UsageError: something was asked for that a device can't do.
     """
-    choices = [_wholes(shape, plan, device, is_island=is_island) for device in devices]
+    choices = list[list[Fit]]()
     for stage in stages:
+        choices = [_wholes(shape, plan, device, stage, is_island=is_island) for device in devices]
         found = [_cut(shape, stage, devices, fits) for fits in zip(*choices, strict=True)]
         if fitting := [each for each in found if each is not None]:
             return min(fitting, key=lambda each: cost_of(shape, each.fit))
@@ -165,7 +166,7 @@ def missing_bytes(
 
     devices: those that there are, of each rank
     """
-    choices = [_wholes(shape, plan, device, is_island=is_island) for device in devices]
+    choices = [_wholes(shape, plan, device, WEIGHTS, is_island=is_island) for device in devices]
     found = [_missing(shape, devices, fits) for fits in zip(*choices, strict=True)]
     return round(max(0.0, min(found)) / (1 - RESERVED_SHARE))
 
@@ -182,17 +183,30 @@ def _missing(shape: ModelShape, devices: Sequence[DeviceAbilities], fits: Sequen
 
 
 def _wholes(
-    shape: ModelShape, plan: TrainPlan, device: DeviceAbilities, *, is_island: bool
+    shape: ModelShape, plan: TrainPlan, device: DeviceAbilities, stage: int, *, is_island: bool
 ) -> list[Fit]:
     """Return what a device would need for everything, with each micro batch and checkpointing.
 
-    Optimizer states alone that can be cut anywhere are cut: AdamW's of weights in fp32.
+    Optimizer states alone that can be cut anywhere are cut: AdamW's of weights in fp32. Where
+    gradients are cut, MLX computes every layer twice, whatever is asked for.
     """
-    wanted = plan.model_copy(update={"options": plan.options.model_copy(update=_CUT_OPTIONS)})
-    found = candidate_fits(shape, wanted, device)
+    options = plan.options.model_copy(update=_CUT_OPTIONS)
+    found = _candidates(shape, plan.model_copy(update={"options": options}), device, stage)
     if not is_island:
         return found
     return [replace(fit, need=with_outer_state(fit.need, shape, device)) for fit in found]
+
+
+def _candidates(
+    shape: ModelShape, plan: TrainPlan, device: DeviceAbilities, stage: int
+) -> list[Fit]:
+    """Return the plan with each micro batch and checkpointing, as a device computes it cut."""
+    if device.engine != MLX or stage < GRADIENTS:
+        return candidate_fits(shape, plan, device)
+    options = plan.options
+    twice = options.model_copy(update={"gradient_checkpointing": "on"})
+    fits = candidate_fits(shape, plan.model_copy(update={"options": twice}), device)
+    return [replace(fit, plan=fit.plan.model_copy(update={"options": options})) for fit in fits]
 
 
 def _cut(

@@ -88,6 +88,12 @@ def test_stage_one_sends_as_much_as_whole_replicas_and_stage_three_more() -> Non
     assert (whole, *sent) == (1800, 1800, 2700, 5400)
 
 
+def test_what_is_outside_of_layers_is_gathered_once_a_step() -> None:
+    cut = Partition(3, (1, 1, 1, 1))
+    sent = [sent_numbers(1200, cut, 4, passes=2, outside=outside) for outside in (0, 400, 1200)]
+    assert sent == [5400, 4500, 2700]
+
+
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(1, 7))
 def test_every_rank_gets_through_its_sequences_in_the_pass_count(
     shares: list[int], most: int

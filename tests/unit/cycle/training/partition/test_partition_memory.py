@@ -88,3 +88,20 @@ def test_too_little_memory_is_told_in_all_and_of_one() -> None:
         fit("1b", cpus(4, 4, 4, 4))
     with pytest.raises(TooLargeForDeviceError, match="on each machine even where it is cut"):
         fit("1b", cpus(64, 0.5))
+
+
+@pytest.mark.parametrize(("stage", "is_alike"), [(1, False), (2, True), (3, True)])
+def test_mlx_keeps_what_goes_into_a_layer_alone_where_gradients_are_cut(
+    stage: int, is_alike: bool
+) -> None:
+    """Its engine computes layers twice there, whatever was asked for."""
+    shape = preset("100m")
+    needs = []
+    for switch in ("off", "on"):
+        plan = plan_for(shape)
+        options = plan.options.model_copy(update={"gradient_checkpointing": switch})
+        plan = plan.model_copy(update={"options": options, "micro_batch_sequences": 1})
+        found = partition_that_fits(shape, plan, macs(64, 64), (stage,))
+        assert found.fit.plan.options.gradient_checkpointing == switch
+        needs.append(found.needs[0].activations)
+    assert (needs[0] == needs[1]) is is_alike

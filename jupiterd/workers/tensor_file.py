@@ -90,8 +90,21 @@ class StoredTensors(Mapping[str, NDArray[np.float32]]):
         """Return a tensor whose numbers are packed into 32 bits each."""
         return self._read(name, _words)
 
+    def stretch(self, name: str, start: int, end: int) -> NDArray[np.float32]:
+        """Return a stretch of a flattened tensor, and read no more than that: float32[numbers]."""
+        file, at, said = self._places[name]
+        begin, stop = said["data_offsets"]
+        width = (stop - begin) // max(1, math.prod(said["shape"]))
+        part = {"data_offsets": [begin + width * start, begin + width * end]}
+        return self._made((file, at, {**said, **part, "shape": [end - start]}), _array)
+
     def _read(self, name: str, made: Callable[[Any], NDArray[N]]) -> NDArray[N]:
-        file, start, said = self._places[name]
+        return self._made(self._places[name], made)
+
+    def _made(
+        self, place: tuple[Path, int, Mapping[str, Any]], made: Callable[[Any], NDArray[N]]
+    ) -> NDArray[N]:
+        file, start, said = place
         try:
             begin, end = said["data_offsets"]
             with file.open("rb") as opened:
@@ -109,6 +122,15 @@ class StoredTensors(Mapping[str, NDArray[np.float32]]):
     def shape(self, name: str) -> tuple[int, ...]:
         """Return a tensor's shape, without reading it."""
         return tuple(self._places[name][2].get("shape", ()))
+
+
+def stretch_of(tensors: Tensors, name: str, start: int, end: int) -> NDArray[np.float32]:
+    """Return a stretch of a flattened tensor: float32[numbers].
+
+    Of a tensor in a file no more is read than that.
+    """
+    read = getattr(tensors, "stretch", None)
+    return tensors[name].reshape(-1)[start:end] if read is None else read(name, start, end)
 
 
 def _places_in(file: Path) -> Iterator[tuple[str, tuple[Path, int, Mapping[str, Any]]]]:

@@ -4,6 +4,7 @@ It says: engine, params, inputs, folder, sequence_s (what each sequence takes lo
 nudge_step (a step after which one weight is changed by a little; 0: none). What became of each step
 is written to FOLDER/steps.json, and the error, if there was one. Where it says an address, the task
 comes from there, and what becomes of it is said there, as between a worker and its daemon.
+params.room_bytes: how much memory the system lets each rank take beside its program.
 """
 
 import json
@@ -15,13 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from jupiterd.cycle.training.plan import derive
 from jupiterd.errors import JupiterError
 from jupiterd.protocol.frames import TaskFailed
+from jupiterd.protocol.preparing_stage import LOADING
 from jupiterd.workers import link
+from jupiterd.workers.memory_room import is_out_of_memory
 from jupiterd.workers.train.loop import StepDone
 from jupiterd.workers.train.rank_training import RankTraining
 from jupiterd.workers.training_engine import MicroBatch, TrainingEngine
-from tests.support.workers.tiny_run import TaskAlone
+from tests.support.workers.cut.memory_limit import limit_memory
+from tests.support.workers.tiny_run import SEQ_LEN, TaskAlone, tiny_shape
 
 
 def engine_class(name: str, *, is_cut: bool) -> Any:
@@ -115,13 +120,47 @@ def rank_module(engine: str) -> Any:
     return torch_rank
 
 
+def warm_up(name: str) -> None:
+    """Let the program take what it takes whatever is trained: modules, threads and buffers."""
+    shape = tiny_shape()
+    what = shape, derive(shape, 1), 0
+    if name == "mlx":
+        import mlx.core as mx
+
+        from jupiterd.workers.train.mlx.made_engine import made_engine
+        from jupiterd.workers.train.mlx.ring import Ring
+
+        engine: TrainingEngine = made_engine(*what, Ring(0, 1), None)
+        mx.eval(mx.ones((512, 512)) @ mx.ones((512, 512)))  # OpenBLAS has no buffers for less
+    else:
+        from jupiterd.workers.train.torch.process_group import ProcessGroup
+        from jupiterd.workers.train.torch.torch_engine import TorchEngine
+
+        engine = TorchEngine(*what, ProcessGroup(0, 1), "cpu")
+    engine.begin(has_same_weights=True)
+    tokens = np.zeros((1, SEQ_LEN), np.int64)
+    engine.step([MicroBatch(tokens, tokens)], 0.0)
+
+
+class LimitedTask(TaskAlone):
+    """Its process gets a limit of memory when it has met the others, and has no model yet."""
+
+    def prepares(self, stage: str, detail: str = "", expected_s: float = 0.0) -> None:
+        super().prepares(stage, detail, expected_s)
+        if stage == LOADING:
+            warm_up(self.params["engine"])
+            limit_memory(self.params["room_bytes"][self.params["rank"]])
+
+
 def run(spec: dict[str, Any]) -> None:
     if "address" in spec:
         work_for(spec["address"], spec["engine"])
         return
     folder, steps = Path(spec["folder"]), list[dict[str, float]]()
     disturb(spec, steps)
-    task = TaskAlone("train", spec["params"], spec["inputs"], folder)
+    rooms = spec["params"].get("room_bytes")
+    kind = LimitedTask if rooms else TaskAlone
+    task = kind("train", spec["params"], spec["inputs"], folder)
     if spec["params"]["rank"] in spec["params"].get("late_ranks", ()):
         begin_late(task, spec["params"]["arrives_after_steps"], steps)
     error = ""
@@ -129,4 +168,8 @@ def run(spec: dict[str, Any]) -> None:
         rank_module(spec["engine"]).run(task)
     except JupiterError as failed:
         error = failed.message
+    except (MemoryError, RuntimeError) as failed:
+        if not rooms:
+            raise
+        error = f"{'out of memory' if is_out_of_memory(failed) else 'others are'}: {failed}"
     (folder / "steps.json").write_text(json.dumps({"steps": steps, "error": error}))

@@ -51,3 +51,16 @@ def test_a_file_that_is_cut_off_is_told(tmp_path: Path, left: int) -> None:
 def test_a_folder_without_weights_is_told(tmp_path: Path) -> None:
     with pytest.raises(CorruptArtifactError):
         StoredTensors(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_a_stretch_of_a_tensor_is_what_the_whole_has_there(
+    tmp_path: Path, kind: torch.dtype
+) -> None:
+    drawn = {"a": torch.randn(3).to(kind), "b": torch.randn(5, 7).to(kind)}
+    save_file(drawn, tmp_path / "model.safetensors")
+    stored = StoredTensors(tmp_path)
+    for start, end in ((0, 35), (3, 20), (34, 35), (9, 9)):
+        found = stored.stretch("b", start, end)
+        assert found.dtype == np.float32
+        assert np.array_equal(found, stored["b"].ravel()[start:end])

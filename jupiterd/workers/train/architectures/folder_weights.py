@@ -24,6 +24,7 @@ from jupiterd.workers.tensor_file import (
     WEIGHTS_FILE,
     StoredTensors,
     load_tensors,
+    stretch_of,
 )
 from jupiterd.workers.tokens.marks import read_object
 from jupiterd.workers.train.architectures.skeleton import (
@@ -105,6 +106,10 @@ class _Renamed(Mapping[str, NDArray[np.float32]]):
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
         return self._tensors[self._names[name]]
+
+    def stretch(self, name: str, start: int, end: int) -> NDArray[np.float32]:
+        """Return a stretch of a flattened tensor: float32[numbers]."""
+        return stretch_of(self._tensors, self._names[name], start, end)
 
     def packed(self, name: str) -> Packed | None:
         """Return a matrix as the folder packs it; None: it doesn't."""

@@ -11,6 +11,7 @@ import mlx.core as mx
 import numpy as np
 
 from jupiterd.cycle.training.partition.partition_layout import Unit
+from jupiterd.workers.tensor_file import stretch_of
 from jupiterd.workers.train.mlx.partition.held_stretches import HeldStretches
 from jupiterd.workers.train.mlx.partition.stretch_exchange import StretchExchange
 from jupiterd.workers.training_engine import NamedTensor, Tensors
@@ -118,15 +119,15 @@ class CutWeights:
 def pieces_of(
     stretches: HeldStretches, tensors: Tensors, names: Mapping[str, str]
 ) -> dict[str, mx.array]:
-    """Return this rank's pieces of tensors, each of which is asked for once.
+    """Return this rank's pieces of tensors, of which no more is read where they lie in files.
 
     names: what a tensor is called -> the weight that it belongs to
     """
     found: dict[str, mx.array] = {}
     for named, name in names.items():
-        values = tensors[named]
         if stretches.holds(name):
-            found[named] = mx.array(stretches.piece(name, values))
+            values = stretch_of(tensors, named, *stretches.place(name))
+            found[named] = mx.array(values).reshape(stretches.none_of(name).shape)
     return found
 
 

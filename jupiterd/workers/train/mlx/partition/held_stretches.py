@@ -49,6 +49,11 @@ class HeldStretches:
         cuts = self.cuts[name]
         return cuts[self._rank] < cuts[self._rank + 1]
 
+    def place(self, name: str) -> tuple[int, int]:
+        """Return where the rank's piece begins in a flattened tensor, and where it ends."""
+        start, end = self.cuts[name][self._rank : self._rank + 2]
+        return start, end
+
     def piece(self, name: str, values: Any) -> Any:  # noqa: ANN401 - an array of numpy or MLX
         """Return what the rank has of a whole tensor, as a view."""
         start, end = self.cuts[name][self._rank : self._rank + 2]

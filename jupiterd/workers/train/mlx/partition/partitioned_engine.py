@@ -17,9 +17,10 @@ from jupiterd.cycle.training.engine_options import ResolvedOptions
 from jupiterd.cycle.training.memory import MLX, MemoryNeed
 from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.partition.partition_layout import Unit
-from jupiterd.cycle.training.partition.partition_memory import need_of_part
+from jupiterd.cycle.training.partition.partition_memory import FP32_BYTES, need_of_part
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.errors import UsageError
+from jupiterd.workers.memory_room import hand_back_large_blocks
 from jupiterd.workers.train.mlx.mlx_engine import MlxTrainingEngine
 from jupiterd.workers.train.mlx.mlx_model import flat
 from jupiterd.workers.train.mlx.partition.cut_weights import (
@@ -63,6 +64,8 @@ class PartitionedMlxEngine(MlxTrainingEngine):
     def _prepare(self) -> None:
         """Decide what the rank holds, before the first weights are drawn."""
         self._stretches = HeldStretches(self.shapes, self._cut, self.rank)
+        if self._cut.cuts_gradients:  # and layers come and go
+            hand_back_large_blocks(min(FP32_BYTES * unit.size for unit in self._stretches.units))
         kind = CutWeights if self._cut.cuts_weights else WholeWeights
         self._weights: PartitionedWeights = kind(self._stretches, self._exchange)
         self._passes: LayerPasses | None = None

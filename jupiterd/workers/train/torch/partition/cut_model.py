@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.partition.partition_layout import units_of
+from jupiterd.workers.tensor_file import stretch_of
 from jupiterd.workers.train.torch.partition.held_unit import HeldUnit
 from jupiterd.workers.train.torch.partition.layer_hooks import LayerHooks
-from jupiterd.workers.train.torch.partition.unit_exchange import UnitExchange
+from jupiterd.workers.train.torch.partition.unit_exchange import FP32_BYTES, UnitExchange
 from jupiterd.workers.train.torch.partition.unit_gradients import UnitGradients
 from jupiterd.workers.train.torch.partition.unit_weights import UnitWeights
 from jupiterd.workers.train.torch.process_group import ProcessGroup
@@ -65,6 +66,11 @@ class CutModel:
         self.hooks = LayerHooks(inner_model(model), units, self.weights, self.gradients)
         self.pieces = self._pieces()
 
+    @property
+    def least_gathered_bytes(self) -> int:
+        """Return how much memory the smallest unit takes that comes and goes."""
+        return min(FP32_BYTES * held.unit.size for held in self._units)
+
     def _pieces(self) -> dict[str, nn.Parameter]:
         """Return what of each tensor is this rank's, with the place of its gradient: [numbers]."""
         found: dict[str, nn.Parameter] = {}
@@ -78,21 +84,33 @@ class CutModel:
         return found
 
     @torch.no_grad()
-    def take(self, weights: Callable[[str], NDArray[np.float32]]) -> None:
+    def draw(self, weights: Callable[[str], NDArray[np.float32]]) -> None:
         """Take over what is ours of weights, each of which is asked for once."""
         for name in self.shapes:
             held = self._units[self._number_of[name]]
             if not held.is_cut or name in held.pieces:
                 held.take(name, torch.from_numpy(weights(name)))
 
+    @torch.no_grad()
+    def take(self, weights: Tensors) -> None:
+        """Take over what is ours of weights, of which no more is read where they lie in files."""
+        for name in self.shapes:
+            held = self._units[self._number_of[name]]
+            if not held.is_cut:
+                held.take(name, torch.from_numpy(weights[name]))
+            elif piece := held.pieces.get(name):
+                found = stretch_of(weights, name, piece.start, piece.end)
+                held.own_views(held.own)[name].copy_(torch.from_numpy(found))
+
     def start_of(self, name: str) -> int:
         """Return where our piece begins in a flattened tensor of which we have one."""
         return self._units[self._number_of[name]].pieces[name].start
 
-    def own_part(self, name: str, values: NDArray[np.float32]) -> Tensor:
-        """Return what is ours of a whole tensor, of which something is: [numbers]."""
+    def own_part(self, name: str, kind: str, moments: Tensors) -> Tensor:
+        """Return a copy of what is ours of KIND.NAME, of which something is: [numbers]."""
         piece = self._units[self._number_of[name]].pieces[name]
-        return torch.from_numpy(values).flatten()[piece.start : piece.end]
+        found = stretch_of(moments, f"{kind}.{name}", piece.start, piece.end)
+        return torch.from_numpy(found).clone()
 
     def each_weight(self) -> Iterator[NamedTensor]:
         """Yield whole weights, gathered by all ranks together."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.workers.memory_room import hand_back_large_blocks
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.torch.device import abilities
 from jupiterd.workers.train.torch.gradient_clip import length_of, shorten
@@ -65,12 +66,14 @@ class PartitionedTorchEngine(TorchEngine):
         nn.Module.to(self._model, device)  # what isn't trained, as angles of positions
         if device == "cpu":
             learn_used_rows(self._model)
+            if partition.cuts_weights or self.options.gradient_checkpointing:
+                hand_back_large_blocks(self._cut.least_gathered_bytes)
         if partition.cuts_weights:
             torch.set_autocast_cache_enabled(False)  # it would hold a copy of every layer
         dimensions = {name: len(sizes) for name, sizes in self._cut.shapes.items()}
         self._optimizer = TorchOptimizer(self._parameters, plan, dimensions)
         self._attach(group, device)
-        self._cut.take(lambda name: first_weights({name: self.shapes[name]}, plan.seed)[name])
+        self._cut.draw(lambda name: first_weights({name: self.shapes[name]}, plan.seed)[name])
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
@@ -87,7 +90,7 @@ class PartitionedTorchEngine(TorchEngine):
 
     def load_weights(self, weights: Tensors) -> None:
         """Keep what is ours of weights of the same names and shapes."""
-        self._cut.take(weights.__getitem__)
+        self._cut.take(weights)
 
     def exact_weights(self) -> Tensors:
         """Return the whole weights: none were rounded."""
@@ -139,7 +142,7 @@ class PartitionedTorchEngine(TorchEngine):
     def load_moments(self, moments: Tensors, step: int) -> None:
         """Keep what is ours of the optimizer's state after `step` steps."""
         ours = {
-            f"{kind}.{name}": self._cut.own_part(name, moments[f"{kind}.{name}"]).clone()
+            f"{kind}.{name}": self._cut.own_part(name, kind, moments)
             for name in self._parameters
             for kind in MOMENTS
         }

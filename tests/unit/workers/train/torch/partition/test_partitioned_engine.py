@@ -1,6 +1,6 @@
 """A model on torch that is cut over ranks trains as one machine would train it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -122,6 +122,46 @@ def test_the_state_is_whole_and_goes_on_with_another_stage_and_number_of_ranks()
         check_close(second[0].moments, further.moments, STATE_TOLERANCE)
     (alone,) = on_ranks(1, trained_on, case, first, 5)
     check_close(alone.weights, further.weights, STATE_TOLERANCE)
+
+
+class InFiles(Mapping[str, np.ndarray]):
+    """Tensors of which stretches alone are read."""
+
+    def __init__(self, tensors: Arrays) -> None:
+        self._tensors, self.read = tensors, 0
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        raise AssertionError(f"{name} was read whole")
+
+    def stretch(self, name: str, start: int, end: int) -> np.ndarray:
+        self.read += end - start
+        return self._tensors[name].reshape(-1)[start:end]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+
+def read_of(group: ProcessGroup, case: Case, state: Outcome) -> int:
+    """Take over a state at stage 3; return how many numbers were read for that."""
+    engine = engine_of(case, group)
+    weights, moments = InFiles(state.weights), InFiles(state.moments)
+    engine.load_weights(weights)
+    engine.load_moments(moments, case.steps)
+    check_close(engine.weights(), state.weights, 0)
+    check_close(engine.moments(), state.moments, 0)
+    return weights.read + moments.read
+
+
+def test_a_rank_reads_its_own_part_of_a_checkpoint_and_no_tensor_whole():
+    case = Case(steps=2)
+    (state,) = on_ranks(1, trained, case)
+    (third,) = cut(case, (1, 2, 1), [3])
+    read = on_ranks(3, read_of, third, state)
+    assert sum(read) == 3 * sum(values.size for values in state.weights.values())
+    assert max(read) < 0.51 * sum(read)
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -115,7 +115,7 @@ bench-cluster: setup
 
 # How soon a gang goes on when a rank is killed or a node freezes: make bench-train [ONLY='kill torch'] [TRIALS=5]
 # How much memory training takes beside its plan: make bench-train ONLY=memory, with JUPITER_BENCH_MODEL=FOLDER a public model's, too
-# How fast a model trains that is cut over ranks, beside whole replicas and FSDP2: make bench-train ONLY=partition
+# How fast a model trains that is cut over ranks, beside whole replicas and FSDP2: make bench-train ONLY=partition (or shards); at 1 and 10 Gbit/s as root, on Linux
 # What guards a gang costs of its tokens a second: make bench-train ONLY=encryption, or ONLY=filter
 bench-train: setup
 	@$(BIN)/python -m tests.bench.train $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS))

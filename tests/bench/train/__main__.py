@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 
 from tests.bench.figure import Figure, Goal, line, machine
+from tests.bench.train.cut.partition_links import print_links
 from tests.bench.train.fits import MEGABYTES, print_fits
 from tests.bench.train.freezes import freezes
 from tests.bench.train.gang_speed import ENCRYPTED, FILTERED, speeds
@@ -211,8 +212,9 @@ def print_plans(only: str) -> None:
         print_peaks()
     if only in "lora bytes":
         print_round_bytes()
-    if only in "partition":
+    if only in "partition" or only in "shards":
         print_speeds()
+        print_links()
 
 
 def main() -> None:

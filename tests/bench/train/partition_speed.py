@@ -19,7 +19,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from jupiterd.cycle.training.partition.partition import STAGES, Partition
-from jupiterd.cycle.training.plan import ModelShape
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.workers.train.torch.partition.partitioned_engine import PartitionedTorchEngine
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
@@ -45,17 +45,21 @@ def shape_of() -> ModelShape:
     return preset(SIZE).model_copy(update={"seq_len": SEQ_LEN, "layers": LAYERS})
 
 
-def engine_of(group: ProcessGroup, stage: int, parts: Sequence[int]) -> TorchEngine:
-    """Return an engine that holds everything, or a part."""
-    shape = shape_of()
-    plan = tiny_plan(
-        shape,
-        batch_sequences=SEQUENCES * group.world_size,
+def plan_of(ranks: int) -> TrainPlan:
+    """Return how it is trained."""
+    return tiny_plan(
+        shape_of(),
+        batch_sequences=SEQUENCES * ranks,
         micro_batch_sequences=1,
         gradient_checkpointing="off",
         precision="fp32",
     )
-    what = (shape, plan, 0, group, "cpu")
+
+
+def engine_of(group: ProcessGroup, stage: int, parts: Sequence[int]) -> TorchEngine:
+    """Return an engine that holds everything, or a part."""
+    shape = shape_of()
+    what = (shape, plan_of(group.world_size), 0, group, "cpu")
     engine = (
         PartitionedTorchEngine(*what, Partition(stage, tuple(parts)))
         if stage

@@ -228,6 +228,15 @@ class TrainingEngine(Protocol):
         ...
 
     @property
+    def base_partition(self) -> Partition | None:
+        """Return what of the frozen model beside an adapter each rank holds; None: all of it.
+
+        The adapter is whole on every rank, so only `step` and `nats` are done by all together; all
+        make as many passes in them.
+        """
+        ...
+
+    @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
         """Return name -> shape of the trained weights, whole, in their order."""
         ...

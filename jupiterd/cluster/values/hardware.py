@@ -69,6 +69,8 @@ class Hardware:
     """torch can quantize there, by that package; older members don't tell."""
     cut_engines: tuple[str, ...] = ()
     """On which engines its build can train a part of a model; older members tell of none."""
+    cut_base_engines: tuple[str, ...] = ()
+    """On which its build can hold a part of the frozen model beside an adapter; the same."""
     host: str = ""
     """What all programs of one running machine say, and no other's do; empty: nobody knows."""
 
@@ -94,6 +96,7 @@ class Hardware:
             "engines": list(self.engines),
             "devices": list(self.devices),
             "cut_engines": list(self.cut_engines),
+            "cut_base_engines": list(self.cut_base_engines),
             "versions": dict(self.versions),
         }
 
@@ -123,6 +126,7 @@ class Hardware:
             trains_dropout=plain.get("trains_dropout") is True,
             has_bitsandbytes=plain.get("has_bitsandbytes") is True,
             cut_engines=tuple(str(engine) for engine in plain.get("cut_engines", ())),
+            cut_base_engines=tuple(str(engine) for engine in plain.get("cut_base_engines", ())),
             host=str(plain.get("host", ""))[:MAX_HOST_CHARACTERS],
         )
 

@@ -111,6 +111,8 @@ class MemoryNeed:
     """Of the same in shared memory, which a rank alone makes where they fit; 0 as well there."""
     outer: int = 0
     """What an island keeps of its outer steps, where that is counted; 0 as well there."""
+    frozen: int = 0
+    """Of the weights, the part that isn't trained."""
 
     @property
     def on_device(self) -> int:
@@ -181,6 +183,7 @@ def _least_need(
         again = max(0, again - logits)
     return MemoryNeed(
         weights=_weight_bytes(shape, options, precision, device.engine),
+        frozen=_frozen_bytes(shape, options, precision, device.engine),
         gradients=trained * (2 if in_bf16 else 4),
         optimizer=optimizer_bytes(shape, options),
         activations=tokens * layers.kept + again + _mask_bytes(shape, plan, precision),
@@ -199,10 +202,19 @@ def _weight_bytes(
     copies = 2 if in_bf16 or precision != "fp32" else 0
     if options.adapter is None:
         return parameters * ((2 if in_bf16 else 4) + copies)
-    each = 2 if precision == "bf16" else 4 + copies
-    frozen = frozen_bytes(shape, options.adapter, each, engine)
+    frozen = _frozen_bytes(shape, options, precision, engine)
     frozen += dequantized_bytes(shape, options.adapter, 4 if precision == "fp32" else 2, engine)
     return frozen + trained_parameters(shape, options) * (4 + copies)
+
+
+def _frozen_bytes(
+    shape: ModelShape, options: EngineOptions, precision: Precision, engine: str
+) -> int:
+    """Return what the weights beside an adapter take; 0 without one."""
+    if options.adapter is None:
+        return 0
+    each = 2 if precision == "bf16" else 4 + (2 if precision == "fp16" else 0)
+    return frozen_bytes(shape, options.adapter, each, engine)
 
 
 def _with_process(

@@ -81,6 +81,7 @@ class Parts:
             trains_adapters=True,
             trains_dropout=True,
             cut_engines=(MLX, TORCH),
+            cut_base_engines=(TORCH,),
         )
         self.file = LedgerFile(state_dir.ledger)
         self.replica = Replica(self.identity, self.file)

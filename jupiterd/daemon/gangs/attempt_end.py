@@ -76,7 +76,7 @@ class AttemptEnd:
             left.append(unrecorded)
         elapsed_s = round(now_s() - gang_plan.began_s, 3)
         try:
-            is_whole = gang_plan.partition is None  # else no survivor has what a lost one held
+            is_whole = not gang_plan.cuts_state  # else no survivor has what a lost one held
             save = await self._save_request(gang_plan) if saves_last_step and is_whole else None
             saved = await self._calls.end_gang(gang_plan.gang, gang_plan.attempt, save, silent)
             more = [each for found in left for each in await found()]

@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import replace
 from functools import partial
 
-from jupiterd.cluster.facts.attempt_facts import LEFT_OPEN, AttemptAdopted
+from jupiterd.cluster.facts.attempt_facts import LEFT_OPEN, AttemptAdopted, AttemptOpened
 from jupiterd.cluster.planning.engines import MLX, EngineChoice
 from jupiterd.cluster.training.scale_policy import ScalePolicy
 from jupiterd.cycle.phases.steps import TrainRound
@@ -174,9 +174,9 @@ class GangSupervisor:
         """
         left = self._term.cycle(self._cycle).open_attempts
         for opened in left[:-1]:
-            await self._end(GangPlan.of(opened), LEFT_OPEN)
+            await self._end(self._plan_of(opened), LEFT_OPEN)
         for opened in left[-1:]:
-            gang_plan = GangPlan.of(opened)
+            gang_plan = self._plan_of(opened)
             self._transition_timing.begin(gang_plan.attempt)
             if opened.round != self._trained_round.round:
                 await self._end(gang_plan, LEFT_OPEN)
@@ -204,6 +204,10 @@ class GangSupervisor:
             gang_plan = replace(gang_plan, began_s=now_s() - gang.running_s)
             await self._run_to_end(gang_plan, self._follow_adopted(gang, gang_plan))
         return True
+
+    def _plan_of(self, opened: AttemptOpened) -> GangPlan:
+        is_of_base = self._trained_round.plan.options.adapter is not None
+        return GangPlan.of(opened, is_of_base=is_of_base)
 
     async def _run_attempt(self, step: TrainRound) -> None:
         self._micro_batch_sizes.take_up(
@@ -327,7 +331,7 @@ class GangSupervisor:
             lambda node, stored: self._try_to_commit(node, stored, gang_plan)
         )
         self._parts = None
-        if gang_plan.partition is None:
+        if not gang_plan.cuts_state:
             async with recording:
                 yield
             return

@@ -11,7 +11,7 @@ from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.cluster.training.asked_partition import asked_shard, memory_limits
-from jupiterd.cycle.training.partition.partition import PARAM, Partition
+from jupiterd.cycle.training.partition.partition import BASE_PARAM, PARAM, Partition
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.machine_devices import seats_of
 from jupiterd.daemon.planning.partition_support import can_all_cut, lacking_names
@@ -38,6 +38,8 @@ class GangPartition:
     """Of each rank; empty: another leader has seen to it."""
     plan: "TrainPlan | None" = None
     """What each rank computes by, with nothing left to decide; None: another leader has told it."""
+    is_of_base: bool = False
+    """The frozen model beside an adapter is cut: every rank has all that is trained."""
 
     @classmethod
     def of_choice(cls, chosen: "PartitionChoice") -> "GangPartition | None":
@@ -48,16 +50,19 @@ class GangPartition:
         decided = {"micro_batch": "fixed", "gradient_checkpointing": switch}
         options = chosen.fit.plan.options.model_copy(update=decided)
         plan = chosen.fit.plan.model_copy(update={"options": options})
-        return cls(chosen.partition, tuple(need.total for need in chosen.needs), plan)
+        needs_bytes = tuple(need.total for need in chosen.needs)
+        return cls(chosen.partition, needs_bytes, plan, plan.options.adapter is not None)
 
     @classmethod
-    def of_fact(cls, opened: AttemptOpened) -> "GangPartition | None":
+    def of_fact(cls, opened: AttemptOpened, *, is_of_base: bool) -> "GangPartition | None":
         """Return that of an attempt that another leader has opened; None: its ranks hold all."""
-        return cls(Partition(opened.stage, opened.parts)) if opened.stage else None
+        if not opened.stage:
+            return None
+        return cls(Partition(opened.stage, opened.parts), is_of_base=is_of_base)
 
     def to_order(self) -> dict[str, Any]:
         """Return what a rank is told."""
-        return {PARAM: self.partition.to_plain()}
+        return {BASE_PARAM if self.is_of_base else PARAM: self.partition.to_plain()}
 
 
 def partition_of_gang(
@@ -95,8 +100,10 @@ def partition_of_gang(
         size = min(most_at_a_time, plan.micro_batch_sequences)
         plan = plan.model_copy(update={"micro_batch_sequences": size})
     devices = [seat.device for seat in seats]
-    if not (is_known and can_all_cut(machines, choice)):
-        _check_whole(trained_round, plan, devices, lacking_names(machines, choice))
+    of_base = plan.options.adapter is not None
+    if not (is_known and can_all_cut(machines, choice, of_base=of_base)):
+        names = lacking_names(machines, choice, of_base=of_base)
+        _check_whole(trained_round, plan, devices, names)
         return None
     try:
         shape = trained_round.shape

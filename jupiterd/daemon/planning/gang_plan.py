@@ -54,6 +54,11 @@ class GangPlan:
         return self.choice.gang
 
     @property
+    def cuts_state(self) -> bool:
+        """Say whether no rank has all that is trained."""
+        return self.partition is not None and not self.partition.is_of_base
+
+    @property
     def nodes(self) -> tuple[NodeId, ...]:
         """Return the members once each, in the order of their first ranks."""
         return tuple(dict.fromkeys(self.gang))
@@ -69,8 +74,11 @@ class GangPlan:
         return self.choice.engine == MLX and len(self.gang) > 1
 
     @classmethod
-    def of(cls, opened: AttemptOpened) -> "GangPlan":
-        """Return the plan of an attempt that was opened before; we know of it from now on."""
+    def of(cls, opened: AttemptOpened, *, is_of_base: bool = False) -> "GangPlan":
+        """Return the plan of an attempt that was opened before; we know of it from now on.
+
+        is_of_base: where something is cut, it is the frozen model beside an adapter
+        """
         engine, _, backend = opened.engine.partition("/")
         choice = EngineChoice(engine, opened.gang, opened.engine_reason, backend)
         return cls(
@@ -82,7 +90,7 @@ class GangPlan:
             opened.micro_batches,
             follows=opened.follows,
             predicted_tokens_per_s=opened.predicted_tokens_per_s,
-            partition=GangPartition.of_fact(opened),
+            partition=GangPartition.of_fact(opened, is_of_base=is_of_base),
         )
 
 

@@ -40,18 +40,12 @@ def checked_settings(machines: Machines, settings: "RunSettings") -> "RunSetting
         UsageError: something that can't be, or isn't yet.
     """
     if settings.shard:
-        check_all_know_partitions(machines, f"--shard {settings.shard}")
+        option = f"--shard {settings.shard}"
+        check_all_know_partitions(machines, option, of_base=bool(settings.lora))
     if settings.memory:
         check_all_know_partitions(machines, "--memory")
         limits = written(meant(settings.memory, machines.names()))
         settings = settings.model_copy(update={"memory": limits})
-    if settings.lora and has_stage(settings):
-        raise UsageError(
-            "--shard cuts a model whose weights are all trained; beside an adapter it isn't yet",
-            "leave out --shard, or --lora",
-        )
-    if settings.lora and settings.shard == AUTO:
-        settings = settings.model_copy(update={"shard": ""})
     return _one_gang(settings) if has_stage(settings) or settings.memory else settings
 
 
@@ -70,7 +64,7 @@ def check_gang(machines: Machines, choice: EngineChoice, settings: "RunSettings"
             f"{option}: one rank trains, so there is nobody to share the model with",
             "start jupiterd on another machine, or leave out --shard",
         )
-    check_can_cut(machines, choice, option)
+    check_can_cut(machines, choice, option, of_base=bool(settings.lora))
 
 
 def with_partition(asked: RequestedMachines, settings: "RunSettings") -> RequestedMachines:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cluster.links.allreduce_cost import Wire, all_reduce_s, cut_exchange_s
 from jupiterd.cluster.planning.engines import EngineChoice
-from jupiterd.cycle.training.partition.partition import Partition, sent_numbers
+from jupiterd.cycle.training.partition.partition import Partition, gathered_bytes, sent_numbers
 from jupiterd.cycle.training.partition.pass_count import pass_count
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.leader.machines import Machines
@@ -36,6 +36,15 @@ WHAT_IS_CUT: Final = {
     3: "weights, gradients and what the optimizer keeps are cut",
 }
 
+BASE_IS_CUT: Final = "the weights beside the adapter are cut"
+BASE_LOSSES: Final = (
+    "Each has all of the adapter: a machine that is lost costs a step at most, and its part of the "
+    "weights is read again from their files"
+)
+
+_GATHERINGS: Final = 2
+"""Of a frozen layer in a pass: forwards, and backwards for the gradient of what went into it."""
+
 
 @dataclass(frozen=True)
 class Holding:
@@ -59,7 +68,8 @@ class ExchangeCost:
     cut_s: float
     """As it is cut."""
     lost_s: float
-    """At the most, with a machine: since the last checkpoint that is whole at the leader."""
+    """At the most, with a machine: since the last checkpoint that is whole at the leader; 0: every
+    rank has all that is saved."""
     is_measured: bool
     """All links between the machines were measured."""
 
@@ -74,8 +84,12 @@ def exchange_cost(
     shape: "ModelShape",
     plan: "TrainPlan",
     partition: Partition,
+    frozen_bytes: int = 0,
 ) -> ExchangeCost:
-    """Return what exchanging takes by the links that are known; others carry what is usual."""
+    """Return what exchanging takes by the links that are known; others carry what is usual.
+
+    frozen_bytes: of the frozen model beside an adapter, which is what is cut; 0: all is trained
+    """
     from jupiterd.cycle.training.architectures import parameter_count
     from jupiterd.cycle.training.memory import checkpoint_bytes
     from jupiterd.cycle.training.partition.partition_memory import unit_sizes
@@ -85,6 +99,8 @@ def exchange_cost(
     wires = [Wire.of(known[pair]) for pair in combinations(nodes, 2)]
     parameters, share = parameter_count(shape), -(-plan.batch_sequences // ranks)
     passes = pass_count([share] * ranks, [plan.micro_batch_sequences] * ranks)
+    if frozen_bytes:
+        return _cost_beside_adapter(shape, plan, partition, passes, frozen_bytes, wires)
     numbers = sent_numbers(parameters, partition, ranks, passes, unit_sizes(shape)[1])
     messages = _exchanges(partition, passes) * (shape.layers + 1)
     return ExchangeCost(
@@ -93,6 +109,28 @@ def exchange_cost(
         _lost_s(checkpoint_bytes(shape, plan.options), partition, wires),
         all(wire.is_measured for wire in wires),
     )
+
+
+def _cost_beside_adapter(
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    partition: Partition,
+    passes: int,
+    frozen_bytes: int,
+    wires: Sequence[Wire],
+) -> ExchangeCost:
+    """Return the same where a frozen model is cut: the adapter's gradients are summed, as ever."""
+    from jupiterd.cycle.training.adapters.adapter_size import trained_parameters
+    from jupiterd.cycle.training.architectures import parameter_count
+    from jupiterd.cycle.training.partition.partition_memory import unit_sizes
+
+    ranks = len(partition.parts)
+    summed_s = all_reduce_s(trained_parameters(shape, plan.options), FP32_BYTES, ranks, wires)
+    outside = round(frozen_bytes * unit_sizes(shape)[1] / parameter_count(shape))
+    sent = gathered_bytes(frozen_bytes - outside, outside, partition, passes)
+    gathered_s = cut_exchange_s(sent, _GATHERINGS * passes * (shape.layers + 1), wires)
+    is_measured = all(wire.is_measured for wire in wires)
+    return ExchangeCost(summed_s, summed_s + gathered_s, 0.0, is_measured)
 
 
 def _lost_s(size_bytes: int, partition: Partition, wires: Sequence[Wire]) -> float:
@@ -169,11 +207,13 @@ def partition_lines(
         return []
     stage, names = partition.stage, [holding.name for holding in held]
     many = "machines" if len(set(names)) == len(names) else "ranks"
-    what = f"{shape.size} over {len(names)} {many}, stage {stage}: {WHAT_IS_CUT[stage]}"
+    is_of_base = chosen.fit.plan.options.adapter is not None
+    cut = BASE_IS_CUT if is_of_base else WHAT_IS_CUT[stage]
+    what = f"{shape.size} over {len(names)} {many}, stage {stage}: {cut}"
     return [
         f"{what}; {_slower(slower)}",
         f"Each holds: {'; '.join(_lines_of(held))}",
-        _losses(lost_s),
+        BASE_LOSSES if is_of_base else _losses(lost_s),
     ]
 
 

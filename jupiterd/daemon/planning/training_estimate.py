@@ -143,7 +143,7 @@ def is_to_be_cut(
     try:
         return _chosen(fleet_view.machines, choice, seats, shape, plan, whole).partition is not None
     except TooLargeForDeviceError:
-        return can_all_cut(fleet_view.machines, choice)
+        return _can_cut(fleet_view.machines, choice, plan)
     except JupiterError:  # told later, with all that else is to be said
         return False
 
@@ -183,7 +183,7 @@ def _chosen(
     device = smallest_seat(seats).device
     sizes = [] if not device.memory_bytes else [_sized(each, shape) for each in presets()]
     is_known = len(seats) == len(choice.gang)
-    if asked.chosen or not is_known or not can_all_cut(machines, choice):
+    if asked.chosen or not is_known or not _can_cut(machines, choice, plan):
         found = PartitionChoice(plan_that_fits(shape, plan, device, sizes))
     else:
         devices = [seat.device for seat in seats]
@@ -192,6 +192,10 @@ def _chosen(
         return found
     need = with_snapshots(found.fit.need, shape, found.fit.plan, device)
     return replace(found, fit=replace(found.fit, need=need))
+
+
+def _can_cut(machines: Machines, choice: EngineChoice, plan: "TrainPlan") -> bool:
+    return can_all_cut(machines, choice, of_base=plan.options.adapter is not None)
 
 
 def _tightest(seats: Sequence[Seat], chosen: "PartitionChoice") -> Seat:
@@ -222,7 +226,8 @@ def _as_cut(
     partition, plan = chosen.partition, chosen.fit.plan
     if partition is None:
         return _AsCut(tokens_per_s)
-    cost = exchange_cost(fleet_view, choice, shape, plan, partition)
+    frozen = chosen.fit.need.frozen
+    cost = exchange_cost(fleet_view, choice, shape, plan, partition, frozen)
     step_s = step_s_of(fleet_view, choice, shape, plan, tokens_per_s)
     slower = cost.slower(step_s) if cost.is_measured and step_s else None
     held = held_parts(fleet_view.machines, chosen, seats)

@@ -3,14 +3,17 @@
 Owns what must fit together: model, plan, data and tokenizer. Doesn't know engines or training.
 
 inputs: shards, tokenizer
-params: shape, plan, round, partition (see `cycle.training.partition`; none: each rank holds all)
+params: shape, plan, round, partition or base_partition (see `cycle.training.partition`; none: each
+rank holds all)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jupiterd.cycle.training.document_masking import check_documents_apart
-from jupiterd.cycle.training.partition.partition import PARAM, Partition
+from jupiterd.cycle.training.partition.partition import BASE_PARAM, PARAM, Partition
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError, UsageError
 from jupiterd.workers.link import Task
@@ -30,6 +33,8 @@ class TrainingJob:
     end_token: int
     partition: Partition | None = None
     """What of the model each rank holds; None: all of it."""
+    base_partition: Partition | None = None
+    """What each holds of the frozen model beside an adapter; None: all of it."""
 
 
 def read_job(task: Task, world_size: int) -> TrainingJob:
@@ -53,9 +58,12 @@ def read_job(task: Task, world_size: int) -> TrainingJob:
     if shards.index.tokenizer_hash != tokenizer_hash(task.inputs["tokenizer"]):
         raise UsageError("the shards were made with another tokenizer", "prepare the data again")
     end = end_token(task.inputs["tokenizer"])
-    cut = task.params.get(PARAM)
-    partition = None if cut is None else Partition.of(cut)
-    return TrainingJob(shape, plan, int(task.params["round"]), shards, end, partition)
+    cut, of_base = (_partition(task.params.get(name)) for name in (PARAM, BASE_PARAM))
+    return TrainingJob(shape, plan, int(task.params["round"]), shards, end, cut, of_base)
+
+
+def _partition(told: Mapping[str, Any] | None) -> Partition | None:
+    return None if told is None else Partition.of(told)
 
 
 def check_batch(batch_sequences: int, world_size: int) -> None:

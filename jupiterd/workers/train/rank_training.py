@@ -110,7 +110,9 @@ class RankTraining:
             else self._begin(task.inputs.get("checkpoint"))
         )
         self._is_cut = engine.partition is not None
-        """No rank holds all of the model."""
+        """No rank holds all that is trained."""
+        self._passes_together = self._is_cut or engine.base_partition is not None
+        """No rank passes a batch through without the others."""
         self._micro_batch = self._chosen_micro_batch(is_late=is_late)
         """Sequences that this rank holds at a time."""
         self._together = self._micro_batches_of_all()
@@ -245,7 +247,7 @@ class RankTraining:
 
         A model that is cut over ranks was planned with one, and nobody tries another alone.
         """
-        if self._is_cut:
+        if self._passes_together:
             size = int(self._task.params["micro_batch_sequences"])
             self._engine.take_micro_batch(size)
             return size
@@ -256,7 +258,7 @@ class RankTraining:
 
     def _micro_batches_of_all(self) -> Sequence[int]:
         """Return the micro batch of each rank, where all make as many passes."""
-        if not self._is_cut:
+        if not self._passes_together:
             return ()
         return [int(size) for (size,) in self._engine.gather([float(self._micro_batch)])]
 
@@ -347,7 +349,7 @@ class RankTraining:
 
     def _told_of_partition(self) -> Agreement:
         """Return which part each rank holds; nothing where all hold everything."""
-        partition = self._engine.partition
+        partition = self._engine.partition or self._engine.base_partition
         return {} if partition is None else {"partition": partition.to_plain()}
 
     def _quantized_base(self) -> Agreement:

@@ -41,8 +41,9 @@ SAME_ADAPTER = 0.01
 """How far the adapters may lie from each other, of their length."""
 
 
+@pytest.mark.parametrize("shard", [(), ("--shard", "3")], ids=["whole base", "cut base"])
 async def test_a_gang_that_loses_a_rank_goes_on_with_the_losses_of_a_calm_one(
-    tmp_path: Path,
+    shard: tuple[str, ...], tmp_path: Path
 ) -> None:
     letters = write_letters(tmp_path)
     base = write_base(tmp_path, letters)
@@ -52,11 +53,12 @@ async def test_a_gang_that_loses_a_rank_goes_on_with_the_losses_of_a_calm_one(
             await cluster.meet()
             calm = begin(cluster, letters, base, ranks=1)
             await until_over(cluster)
-            struck = begin(cluster, letters, base, ranks=2)
-            await lose_a_rank(cluster)
+            struck = begin(cluster, letters, base, *shard, ranks=2)
+            lost_at = await lose_a_rank(cluster)
             shown = await until_over(cluster)
             assert shown["best_bits_per_byte"] < shown["bits_per_byte_before"]
             assert_same_losses(*(cluster[0].state().cycles[CycleId(run)] for run in (calm, struck)))
+            assert_cut(cluster[0].state().cycles[CycleId(struck)], 3 if shard else 0, lost_at)
             folders = [exported(cluster, run, tmp_path / run) for run in (calm, struck)]
             done(cluster, "model", "export", struck, "--merge", "--to", str(tmp_path / "whole"))
         assert left_over(tmp_path, []) == []
@@ -66,9 +68,9 @@ async def test_a_gang_that_loses_a_rank_goes_on_with_the_losses_of_a_calm_one(
     assert not (tmp_path / "whole" / ADAPTER_CONFIG).exists()
 
 
-def begin(cluster: Cluster, letters: Path, base: Path, ranks: int) -> str:
+def begin(cluster: Cluster, letters: Path, base: Path, *options: str, ranks: int) -> str:
     """Start a run; return its name. However many ranks there are, a step has as many sequences."""
-    asked = ("train", "start", "--data", str(letters), "--model", str(base), *DORA)
+    asked = ("train", "start", "--data", str(letters), "--model", str(base), *DORA, *options)
     nodes = "1" if ranks == 1 else "all"
     shown = done(
         cluster,
@@ -79,8 +81,11 @@ def begin(cluster: Cluster, letters: Path, base: Path, ranks: int) -> str:
     return json.loads(shown)["train"]
 
 
-async def lose_a_rank(cluster: Cluster) -> None:
-    """Kill a rank in the midst; the gang goes on from the step before at the earliest."""
+async def lose_a_rank(cluster: Cluster) -> int:
+    """Kill a rank in the midst, and return after which step at the earliest.
+
+    The gang goes on from the step before at the earliest.
+    """
     before = await cluster.until(
         lambda run: len(run["gang"]) == 2 and run["step"] > 0, "two ranks train", WAIT_S,
         noun="train",
@@ -90,6 +95,14 @@ async def lose_a_rank(cluster: Cluster) -> None:
     pid = before["gang"][-1]["pid"]
     os.kill(pid, signal.SIGKILL)
     assert await asyncio.wait_for(all_gone([pid], 10.0), 20.0)
+    return before["step"]
+
+
+def assert_cut(struck: CycleState, stage: int, lost_at: int) -> None:
+    """Whatever was cut, its survivor had all that is trained: a step is lost at the most."""
+    attempts = [struck.attempts_opened[number] for number in sorted(struck.attempts_opened)]
+    assert {attempt.stage for attempt in attempts if len(attempt.gang) > 1} == {stage}
+    assert attempts[1].from_step >= lost_at
 
 
 def assert_same_losses(calm: CycleState, struck: CycleState) -> None:

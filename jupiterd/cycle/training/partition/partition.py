@@ -8,6 +8,8 @@ Doesn't know tensors (`partition_layout`), nor memory (`partition_memory`).
 | 1 | what the optimizer keeps |
 | 2 | gradients, too |
 | 3 | weights, too: those of a layer are gathered while it computes |
+
+Beside an adapter the frozen weights are cut, which is stage 3, and nothing else.
 """
 
 from collections.abc import Mapping
@@ -18,6 +20,8 @@ from jupiterd.errors import Bug
 
 PARAM: Final = "partition"
 """What the order to a rank calls it."""
+BASE_PARAM: Final = "base_partition"
+"""The same, where what is cut is the frozen model beside an adapter."""
 
 STAGES: Final = (1, 2, 3)
 GRADIENTS: Final = 2
@@ -82,3 +86,14 @@ def sent_numbers(
     if partition.cuts_weights:
         gathered = 2 * passes * (parameters - outside) + outside
     return round((passes if partition.cuts_gradients else 1) * reduced + gathered * sent_whole)
+
+
+def gathered_bytes(layers: int, outside: int, partition: Partition, passes: int) -> int:
+    """Return how many bytes the busiest rank sends in a step where a frozen model is cut.
+
+    Layers go to all twice a pass, and what is outside of them once a step.
+
+    layers, outside: the bytes of either
+    """
+    shares = [partition.share(rank) for rank in range(len(partition.parts))]
+    return round((2 * passes * layers + outside) * max(shares) * (len(shares) - 1))

@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from jupiterd.cycle.training.adapters.given_quantized import given_bits
 from jupiterd.cycle.training.engine_options import DeviceAbilities, EngineOptions, resolve
 from jupiterd.cycle.training.memory import Fit, MemoryNeed, changes_of, plan_that_fits
-from jupiterd.cycle.training.partition.partition import STAGES, Partition
+from jupiterd.cycle.training.partition.partition import STAGES, WEIGHTS, Partition
 from jupiterd.cycle.training.partition.partition_memory import partition_that_fits, with_outer_state
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.errors import TooLargeForDeviceError, UsageError
@@ -63,7 +64,7 @@ def chosen_partition(
         UsageError: something was asked for that a device can't do, or that isn't cut.
     """
     if shard in _STAGES:
-        check_can_be_cut(plan.options)
+        check_can_be_cut(shape, plan.options, shard)
         if len(devices) > 1:
             return _cut(shape, plan, devices, _STAGES[shard], is_island=is_island)
     smallest = _smallest(devices)
@@ -73,32 +74,48 @@ def chosen_partition(
         kept = with_outer_state(whole.need, shape, smallest)
         if is_alone or not is_island or kept.fits(smallest):
             return PartitionChoice(whole)
-    may_be_cut = len(devices) > 1 and is_cuttable(plan.options)
+    may_be_cut = len(devices) > 1 and is_cuttable(shape, plan.options)
     lacking = ""
     if may_be_cut and shard != OFF:
         try:
-            return _cut(shape, plan, devices, STAGES, is_island=is_island)
+            return _cut(shape, plan, devices, stages_of(plan.options), is_island=is_island)
         except TooLargeForDeviceError as error:
             lacking = error.message
     if whole is not None and shard not in _STAGES:
         return PartitionChoice(whole)
-    raise _refusal(refused, plan.options, len(devices), lacking)
+    raise _refusal(refused, shape, plan.options, len(devices), lacking)
 
 
-def is_cuttable(options: EngineOptions) -> bool:
-    """Say whether what the optimizer keeps can be cut anywhere: AdamW's can, of weights in fp32."""
+def is_cuttable(shape: ModelShape, options: EngineOptions) -> bool:
+    """Say whether what the optimizer keeps can be cut anywhere: AdamW's can, of weights in fp32.
+
+    Beside an adapter a frozen model can, unless it is quantized.
+    """
     is_adamw = options.optimizer == "adamw" and options.weights == "fp32"
-    return is_adamw and options.precision != "fp16" and options.adapter is None
+    return is_adamw and options.precision != "fp16" and not _is_quantized(shape, options)
 
 
-def check_can_be_cut(options: EngineOptions) -> None:
-    """Raise UsageError where what was asked for can't be cut over ranks."""
-    if is_cuttable(options):
-        return
-    if options.adapter is not None:
+def _is_quantized(shape: ModelShape, options: EngineOptions) -> bool:
+    return options.adapter is not None and bool(options.adapter.bits or given_bits(shape.config))
+
+
+def stages_of(options: EngineOptions) -> Sequence[int]:
+    """Return the stages in which a model may be cut: beside an adapter weights alone are large."""
+    return STAGES if options.adapter is None else (WEIGHTS,)
+
+
+def check_can_be_cut(shape: ModelShape, options: EngineOptions, shard: str) -> None:
+    """Raise UsageError where what was asked for can't be cut over ranks in this stage."""
+    if options.adapter is not None and int(shard) not in stages_of(options):
         raise UsageError(
-            "--shard cuts a model whose weights are all trained; beside an adapter it isn't yet",
-            "leave out --shard, or --lora",
+            f"--shard {shard}: beside an adapter the weights of its base are cut, which is stage 3",
+            "choose --shard 3, or auto",
+        )
+    if is_cuttable(shape, options):
+        return
+    if _is_quantized(shape, options):
+        raise UsageError(
+            "--shard cuts no base that is quantized yet", "leave out --shard, or --quantize"
         )
     if options.precision == "fp16":
         raise UsageError(
@@ -150,12 +167,16 @@ def _cut(
 
 
 def _refusal(
-    refused: TooLargeForDeviceError, options: EngineOptions, ranks: int, lacking: str
+    refused: TooLargeForDeviceError,
+    shape: ModelShape,
+    options: EngineOptions,
+    ranks: int,
+    lacking: str,
 ) -> TooLargeForDeviceError:
     """Return the refusal of the whole, with what cutting the model would take."""
     more = ""
     if lacking:
         more = f"add a machine: cut over these, {lacking}"
-    elif is_cuttable(options):
+    elif is_cuttable(shape, options):
         more = "cut it over all of them: --shard auto" if ranks > 1 else "add a machine, and cut it"
     return TooLargeForDeviceError(refused.message, "; or ".join(filter(None, [refused.hint, more])))

@@ -1,7 +1,7 @@
 """How much memory a rank needs where a model is cut over ranks, and the cut that fits all of them.
 
 Owns that arithmetic. Pure. Doesn't know devices: their memory is told, and `memory` counts what a
-rank needs that holds everything.
+rank needs that holds everything. Beside an adapter the frozen model is cut, and nothing else.
 
 What is cut is shared out in proportion to the memory that each rank has to spare beside what it
 holds anyway: activations, the process, buffers, and what the stage leaves whole.
@@ -54,6 +54,8 @@ def need_of_part(
 
     whole: what it would need if it held everything; share: from 0 to 1
     """
+    if whole.frozen:
+        return _need_beside_adapter(whole, shape, share)
     layer, outside = unit_sizes(shape)
     parameters, on_mlx = parameter_count(shape), engine == MLX
     computing = layer + outside if on_mlx else _UNITS_AT_A_TIME * layer + outside
@@ -84,6 +86,14 @@ def with_outer_state(need: MemoryNeed, shape: ModelShape, device: DeviceAbilitie
     if device.kind == CUDA:
         return need
     return replace(need, outer=OUTER_VECTORS * FP32_BYTES * parameter_count(shape))
+
+
+def _need_beside_adapter(whole: MemoryNeed, shape: ModelShape, share: float) -> MemoryNeed:
+    """Return what a rank needs that holds a share of a frozen model, and all of an adapter."""
+    layer, outside = unit_sizes(shape)
+    of_one = whole.frozen / parameter_count(shape)
+    held = whole.frozen * share + of_one * (_UNITS_AT_A_TIME * layer + outside)
+    return replace(whole, weights=whole.weights - whole.frozen + round(held), snapshots=0)
 
 
 def _copied(whole: MemoryNeed, layer: int, outside: int) -> int:

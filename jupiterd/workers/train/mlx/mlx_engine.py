@@ -53,6 +53,7 @@ class MlxTrainingEngine:
     """One rank on MLX."""
 
     partition: Partition | None = None
+    base_partition: Partition | None = None
 
     def __init__(self, shape: ModelShape, plan: TrainPlan, end_token: int, ring: Ring) -> None:
         self.updating: Updating = nullcontext

@@ -43,7 +43,8 @@ def run(task: Task) -> TaskFinished:
     task.prepares(LOADING)
     job = read_job(task, ring.world_size)
     check_engine("mlx", job.shape)
-    engine = made_engine(job.shape, job.plan, job.end_token, ring, job.partition)
+    cut = job.partition or job.base_partition
+    engine = made_engine(job.shape, job.plan, job.end_token, ring, cut)
     return RankTraining(task, job, engine).run()
 
 

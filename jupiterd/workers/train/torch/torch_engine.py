@@ -67,6 +67,7 @@ class TorchEngine:
     """One rank on torch."""
 
     partition: Partition | None = None
+    base_partition: Partition | None = None
 
     def __init__(
         self, shape: ModelShape, plan: TrainPlan, end_token: int, group: ProcessGroup, device: str

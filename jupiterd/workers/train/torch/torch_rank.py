@@ -10,6 +10,7 @@ from jupiterd.protocol.preparing_stage import LOADING, MEETING
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.job import TrainingJob, read_job
 from jupiterd.workers.train.rank_training import RankTraining
+from jupiterd.workers.train.torch.partition.cut_base_engine import CutBaseTorchEngine
 from jupiterd.workers.train.torch.partition.partitioned_engine import PartitionedTorchEngine
 from jupiterd.workers.train.torch.process_group import ProcessGroup, open_group
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
@@ -30,6 +31,8 @@ def run(task: Task) -> TaskFinished:
 def engine_of(job: TrainingJob, group: ProcessGroup, device: str) -> TorchEngine:
     """Return the engine of a rank that holds its part of a model, or all of it."""
     what = (job.shape, job.plan, job.end_token, group, device)
+    if job.base_partition is not None:
+        return CutBaseTorchEngine(*what, job.base_partition)
     if job.partition is None:
         return TorchEngine(*what)
     return PartitionedTorchEngine(*what, job.partition)

@@ -15,9 +15,12 @@ from transformers import AutoConfig
 from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.partition.pass_count import pass_count, slices
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, shape_of_config
+from jupiterd.workers.train.first_weights import first_weights
+from jupiterd.workers.train.torch.partition.cut_base_engine import CutBaseTorchEngine
 from jupiterd.workers.train.torch.partition.partitioned_engine import PartitionedTorchEngine
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
+from jupiterd.workers.train.torch.torch_model import model_without_memory, named_parameters
 from jupiterd.workers.training_engine import MicroBatch
 from tests.support.workers.tiny_engine import tiny_plan
 from tests.support.workers.tiny_run import SEQ_LEN, VOCAB, tiny_shape
@@ -25,6 +28,7 @@ from tests.support.workers.tiny_run import SEQ_LEN, VOCAB, tiny_shape
 BATCH = 12
 """Sequences of a step."""
 RATE = 1e-3
+BASE_SEED = 5
 
 Arrays = Mapping[str, NDArray[np.float32]]
 
@@ -82,9 +86,21 @@ def plan_of(case: Case) -> TrainPlan:
 def engine_of(case: Case, group: ProcessGroup) -> TorchEngine:
     """Return the case's engine, before `begin`."""
     what = (shape_of(case), plan_of(case), 0, group, "cpu")
+    if "adapter" in case.options:
+        return _beside_base(case, group)
     if case.partition is None:
         return TorchEngine(*what)
     return PartitionedTorchEngine(*what, case.partition)
+
+
+def _beside_base(case: Case, group: ProcessGroup) -> TorchEngine:
+    """Return an engine that trains an adapter, with a base that is drawn."""
+    what, cut = (shape_of(case), plan_of(case), 0, group, "cpu"), case.partition
+    engine = TorchEngine(*what) if cut is None else CutBaseTorchEngine(*what, cut)
+    whole = named_parameters(model_without_memory(what[0], 0, engine.options))
+    shapes = {name: tuple(parameter.shape) for name, parameter in whole.items()}
+    engine.load_base(first_weights(shapes, BASE_SEED))
+    return engine
 
 
 def batch_of(step: int) -> NDArray[np.int64]:
@@ -124,8 +140,15 @@ def train(engine: TorchEngine, case: Case, group: ProcessGroup, first: int = 0) 
         weights=weights,
         moments=engine.moments(),
         nats=engine.nats(held_out),
-        logits=engine.logits(batch_of(1)[0, 1:], weights),
+        logits=logits_of(engine, weights),
     )
+
+
+def logits_of(engine: TorchEngine, weights: Arrays) -> NDArray[np.float32]:
+    """Return what a model says; nothing beside a base of which nobody has all."""
+    if engine.base_partition is not None:
+        return np.zeros(0, dtype=np.float32)
+    return engine.logits(batch_of(1)[0, 1:], weights)
 
 
 def trained(group: ProcessGroup, case: Case) -> Outcome:

@@ -26,8 +26,15 @@ from tests.unit.daemon.planning.test_rank_order import A, B, C
 
 GB = 10**9
 ABLE = replace(
-    BOX, ram_bytes=24 * GB, cut_engines=("torch", "mlx"), devices=("cpu",), trains_adapters=True
+    BOX,
+    ram_bytes=24 * GB,
+    cut_engines=("torch", "mlx"),
+    cut_base_engines=("torch",),
+    devices=("cpu",),
+    trains_adapters=True,
 )
+
+BESIDE = {"lora": "rank=4", "recipe": "tuning"}
 
 
 def members(monkeypatch: pytest.MonkeyPatch, machines: dict[NodeId, Hardware]) -> Any:
@@ -176,9 +183,29 @@ def test_a_stage_is_refused_beside_an_island_of_one_machine_that_can_t_hold_the_
         run(monkeypatch, memory="c=0.6", **said)
 
 
-def test_beside_an_adapter_nothing_is_cut_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="beside an adapter it isn't yet"):
-        run(monkeypatch, size="1m", shard="1", lora="rank=4")
+def test_beside_an_adapter_its_base_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, document = run(monkeypatch, size="1m", shard="3", **BESIDE)
+    assert started.settings["shard"] == "3"
+    assert document["expected"]["partition"]["stage"] == 3
+    told = "\n".join(document["sheet"])
+    assert "1m over 3 machines, stage 3: the weights beside the adapter are cut; " in told
+    assert "a machine that is lost costs a step at most" in told
+
+
+@pytest.mark.parametrize("stage", ["1", "2"])
+def test_beside_an_adapter_there_is_no_other_stage(
+    stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="which is stage 3"):
+        run(monkeypatch, size="1m", shard=stage, **BESIDE)
+
+
+def test_a_member_that_holds_no_part_of_a_base_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    mixed = {A: ABLE, B: replace(ABLE, cut_base_engines=()), C: ABLE}
+    with pytest.raises(UsageError, match=r"b runs a build .* hold a part of an adapter's base"):
+        run(monkeypatch, mixed, size="1m", shard="3", **BESIDE)
+    _, document = run(monkeypatch, mixed, size="1m", **BESIDE)
+    assert "partition" not in document["expected"]
 
 
 def test_one_machine_has_nobody_to_share_a_model_with(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +219,7 @@ def test_a_member_of_an_older_build_refuses_what_is_said_and_is_never_cut_unaske
 ) -> None:
     mixed = {A: ABLE, B: replace(ABLE, cut_engines=()), C: ABLE}
     for said in ({"shard": "auto"}, {"shard": "off"}, {"memory": "a=4"}):
-        with pytest.raises(UsageError, match="b runs a build of jupiterd that can't train a part"):
+        with pytest.raises(UsageError, match=r"b runs a build of jupiterd that can't train a part"):
             run(monkeypatch, mixed, size="1m", **said)
     started, document = run(monkeypatch, mixed)
     assert started.settings["optimizer"] == "muon", "as before models were cut"

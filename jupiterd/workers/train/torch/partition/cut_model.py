@@ -14,12 +14,14 @@ from torch import Tensor, nn
 
 from jupiterd.cycle.training.partition.partition import Partition
 from jupiterd.cycle.training.partition.partition_layout import units_of
+from jupiterd.cycle.training.partition.partition_memory import FP32_BYTES
 from jupiterd.workers.tensor_file import stretch_of
 from jupiterd.workers.train.torch.partition.held_unit import HeldUnit
 from jupiterd.workers.train.torch.partition.layer_hooks import LayerHooks
-from jupiterd.workers.train.torch.partition.unit_exchange import FP32_BYTES, UnitExchange
+from jupiterd.workers.train.torch.partition.replaced_parameters import replace_parameters
+from jupiterd.workers.train.torch.partition.unit_exchange import UnitExchange
 from jupiterd.workers.train.torch.partition.unit_gradients import UnitGradients
-from jupiterd.workers.train.torch.partition.unit_weights import UnitWeights
+from jupiterd.workers.train.torch.partition.unit_weights import UnitWeights, nothing_to_wait_for
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_model import inner_model, named_parameters
 from jupiterd.workers.training_engine import NamedTensor, Tensors
@@ -156,32 +158,12 @@ class CutModel:
         def fill(held: HeldUnit) -> Callable[[], None]:
             for name, view in held.views(held.whole, self.shapes).items():
                 view.copy_(torch.from_numpy(weights[name]))
-            return _nothing
+            return nothing_to_wait_for
 
         return fill
 
     def _in_order(self) -> Iterator[tuple[str, int]]:
         return ((name, self._number_of[name]) for name in self.shapes)
-
-
-def with_zeros(held: HeldUnit) -> Callable[[], None]:
-    """Fill a unit with zeros: what is computed takes as long, and as much memory."""
-    held.whole.zero_()
-    return _nothing
-
-
-def replace_parameters(model: nn.Module, others: Mapping[int, nn.Parameter]) -> None:
-    """Put other parameters into the places of a model's own, tied ones into all of them.
-
-    others: id of a parameter -> what stands in its place
-    """
-    for module in list(model.modules()):
-        for name, parameter in list(module.named_parameters(recurse=False, remove_duplicate=False)):
-            setattr(module, name, others[id(parameter)])
-
-
-def _nothing() -> None:
-    """Wait for nothing."""
 
 
 def _array(tensor: Tensor) -> NDArray[np.float32]:

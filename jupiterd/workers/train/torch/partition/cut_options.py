@@ -6,6 +6,7 @@ how it is computed.
 
 from dataclasses import replace
 
+from jupiterd.cycle.training.adapters.given_quantized import given_bits
 from jupiterd.cycle.training.engine_options import DeviceAbilities, ResolvedOptions, resolve
 from jupiterd.cycle.training.memory import memory_need
 from jupiterd.cycle.training.partition.partition import Partition
@@ -24,7 +25,7 @@ def cut_options(
     Raises:
         UsageError: something was asked for that can't be cut, or that the device can't do.
     """
-    _check(plan)
+    _check(shape, plan, partition)
     uncompiled = plan.options.model_copy(update={"compile": "off"})
     whole = memory_need(
         shape,
@@ -44,11 +45,14 @@ def cut_options(
     return replace(found, reasons=(*found.reasons[:-1], _NOT_COMPILED))
 
 
-def _check(plan: TrainPlan) -> None:
+def _check(shape: ModelShape, plan: TrainPlan, partition: Partition) -> None:
     options, what = plan.options, "a model that is cut over machines"
-    if options.adapter is not None:
+    if options.adapter is not None and (options.adapter.bits or given_bits(shape.config)):
+        raise UsageError(f"{what} can't be quantized yet", "leave out --quantize")
+    if options.adapter is not None and not partition.cuts_weights:
         raise UsageError(
-            f"{what} can't be trained by an adapter yet", "train it whole, or take one machine"
+            "beside an adapter the weights of its base are cut, which is stage 3",
+            "choose --shard 3, or auto",
         )
     if options.optimizer != "adamw":
         raise UsageError(f"{what} can't be trained with Muon", "choose optimizer adamw")

@@ -19,7 +19,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 class HeldUnit:
     """What a rank holds of a unit."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is held, of which rank, and how
         self,
         unit: Unit,
         shapes: Shapes,
@@ -28,8 +28,9 @@ class HeldUnit:
         device: str,
         *,
         is_cut: bool,
+        kind: torch.dtype = torch.float32,
     ) -> None:
-        """is_cut: of the weights, its own stretch alone stays in memory."""
+        """is_cut: of the weights, its own stretch alone stays in memory; kind: of its numbers."""
         self.unit, self.bounds, self.is_cut = unit, tuple(bounds), is_cut
         self.start, self.end = bounds[rank], bounds[rank + 1]
         self.places: Mapping[str, int] = dict(
@@ -40,7 +41,7 @@ class HeldUnit:
             piece.name: piece for piece in unit.pieces(self.start, self.end)
         }
         """Name of a tensor -> what of it is in this rank's stretch, if anything."""
-        self.whole = torch.empty(unit.size, device=device)
+        self.whole = torch.empty(unit.size, device=device, dtype=kind)
         self.parameters: Mapping[str, nn.Parameter] = {
             name: nn.Parameter(view.data) for name, view in self.views(self.whole, shapes).items()
         }
@@ -49,7 +50,7 @@ class HeldUnit:
         self._bytes = self.whole.untyped_storage().nbytes()
         if is_cut:
             self.release()
-            self.own = torch.empty(self.end - self.start, device=device)
+            self.own = torch.empty(self.end - self.start, device=device, dtype=kind)
         else:
             self.own = self.whole[self.start : self.end]
 
@@ -74,6 +75,10 @@ class HeldUnit:
         else:
             place = self.places[name]
             self.whole[place : place + len(flat)].copy_(flat)
+
+    def take_piece(self, name: str, values: Tensor) -> None:
+        """Take over what is ours of a tensor that is cut; values: [numbers], of our piece alone."""
+        self.own_views(self.own)[name].copy_(values)
 
     def make_room(self) -> None:
         """Give the whole vector memory, and put our stretch into its place."""

@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
@@ -33,8 +32,9 @@ class LayerHooks:
         model: nn.Module,
         units: Sequence[Unit],
         weights: UnitWeights,
-        gradients: UnitGradients,
+        gradients: UnitGradients | None = None,
     ) -> None:
+        """gradients: None where all units are frozen."""
         assert units[0].layer == OUTSIDE  # noqa: S101 - an embedding is in every model
         self._weights, self._gradients = weights, gradients
         self._count = len(units)
@@ -43,6 +43,8 @@ class LayerHooks:
         self._sums = False
         self._unsent = 0
         """Units above it have sent their gradients in this pass."""
+        self._lowest = 0
+        """The first layer through which gradients go in this pass; 0: none is computed yet."""
         self._handles: list[RemovableHandle] = []
         for number, path in _layers_of(units):
             self._watch(number, model.get_submodule(path))
@@ -61,12 +63,14 @@ class LayerHooks:
     def begin(self, *, sums: bool) -> None:
         """Begin a pass; sums: its gradients go to their owners."""
         self._is_backward, self._sums, self._unsent = False, sums, self._count
+        self._lowest = 0
 
     def end(self) -> None:
         """End a pass: send what wasn't sent yet, and return when all sums are there."""
         self._leave(OUTSIDE_NUMBER)
         self._is_backward = False
-        self._gradients.receive_all()
+        if self._gradients is not None:
+            self._gradients.receive_all()
 
     def _watch(self, number: int, layer: nn.Module) -> None:
         def before(*_: Any) -> None:
@@ -83,12 +87,11 @@ class LayerHooks:
 
     def _computed(self, number: int, found: Any) -> None:  # noqa: ANN401 - a layer's
         """Let go of a layer; the last one's backward pass comes at once."""
-        is_learnt = torch.is_grad_enabled()
-        if is_learnt:
-            for tensor in _tensors(found):
-                if tensor.requires_grad:
-                    tensor.register_hook(self._reaching(number))
-        if not is_learnt or number < self._count - 1:
+        learnt = [tensor for tensor in _tensors(found) if tensor.requires_grad]
+        for tensor in learnt:
+            tensor.register_hook(self._reaching(number))
+        self._lowest = self._lowest or (number if learnt else 0)
+        if not learnt or number < self._count - 1:
             self._weights.release(number)
 
     def _reaching(self, number: int) -> Callable[[Tensor], None]:
@@ -96,7 +99,7 @@ class LayerHooks:
             self._is_backward = True
             self._leave(number + 1)
             self._weights.ensure(number)
-            if number > OUTSIDE_NUMBER + 1:
+            if number > self._lowest:
                 self._weights.ask(number - 1)
 
         return reach
@@ -104,10 +107,8 @@ class LayerHooks:
     def _leave(self, lowest: int) -> None:
         """Send the gradients of all units from this one on, and let go of their weights."""
         for number in range(self._unsent - 1, lowest - 1, -1):
-            if self._sums:
-                self._gradients.send(number)
-            else:
-                self._gradients.drop(number)
+            if self._gradients is not None:
+                (self._gradients.send if self._sums else self._gradients.drop)(number)
             if number != OUTSIDE_NUMBER:
                 self._weights.release(number)
         self._unsent = min(self._unsent, lowest)

@@ -6,7 +6,7 @@ messages (`unit_exchange`) or their order (`layer_hooks`).
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -19,12 +19,11 @@ from jupiterd.workers.memory_room import hand_back_large_blocks
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.torch.device import abilities
 from jupiterd.workers.train.torch.gradient_clip import length_of, shorten
-from jupiterd.workers.train.torch.partition.cut_model import CutModel, with_zeros
+from jupiterd.workers.train.torch.partition.cut_model import CutModel
 from jupiterd.workers.train.torch.partition.cut_options import cut_options
-from jupiterd.workers.train.torch.partition.recast_weights import recast_weights
+from jupiterd.workers.train.torch.partition.gathering_engine import GatheringTorchEngine
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_dropout import TokenKeys
-from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.train.torch.torch_model import (
     LastLogits,
     learn_used_rows,
@@ -34,7 +33,6 @@ from jupiterd.workers.train.torch.torch_model import (
 from jupiterd.workers.train.torch.torch_optimizer import TorchOptimizer
 from jupiterd.workers.training_engine import (
     MOMENTS,
-    MicroBatch,
     NamedTensor,
     TensorPiece,
     Tensors,
@@ -44,7 +42,7 @@ BLOCK = 4096
 """Numbers whose squares are added up in fp32; see `length_of`."""
 
 
-class PartitionedTorchEngine(TorchEngine):
+class PartitionedTorchEngine(GatheringTorchEngine):
     """One rank's part of a model on torch."""
 
     def __init__(
@@ -73,6 +71,13 @@ class PartitionedTorchEngine(TorchEngine):
         dimensions = {name: len(sizes) for name, sizes in self._cut.shapes.items()}
         self._optimizer = TorchOptimizer(self._parameters, plan, dimensions)
         self._attach(group, device)
+        self._gather_by(
+            self._cut.hooks,
+            self._cut.weights,
+            self._cut.exchange,
+            sums_each_pass=partition.cuts_gradients,
+            recasts=partition.cuts_weights,
+        )
         self._cut.draw(lambda name: first_weights({name: self.shapes[name]}, plan.seed)[name])
 
     @property
@@ -164,26 +169,6 @@ class PartitionedTorchEngine(TorchEngine):
         if not has_same_weights:
             self._cut.weights.share()
 
-    def try_pass(self, batch: MicroBatch) -> float:
-        """Compute a micro batch's gradient without other ranks; return how long it took, in s."""
-        cuts = self._cut.weights.filled_by(with_zeros) if self._cuts_weights else nullcontext()
-        with cuts, self._cut.hooks.passing():
-            self._cut.hooks.begin(sums=False)
-            took_s = super().try_pass(batch)
-            self._cut.hooks.end()
-        return took_s
-
-    def end_passes(self) -> None:
-        """Throw away the gradients of passes that were tried."""
-        self._moments_to_come = None
-        self._forget_gradients()
-
-    def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
-        """Return the summed cross-entropy in nats, without an update and without dropout."""
-        with self._cut.hooks.passing():
-            self._cut.hooks.begin(sums=False)
-            return super().nats(micro_batches)
-
     @torch.no_grad()
     def logits(self, tokens: NDArray[np.int64], weights: Tensors | None) -> NDArray[np.float32]:
         """Return the logits [vocabulary] after a sequence; weights that are cut come by units."""
@@ -195,47 +180,11 @@ class PartitionedTorchEngine(TorchEngine):
             self._cut.hooks.begin(sums=False)
             return LastLogits(self._model)(self._ids(tokens[None])).cpu().numpy()
 
-    def _accumulate(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> Tensor:
-        """Leave our stretches of the batch's gradients; return this rank's part of the loss."""
-        total = torch.zeros((), device=self.device)
-        self.computed_s = 0.0
-        with self._cut.hooks.passing():
-            for number, batch in enumerate(micro_batches, 1):
-                is_last = number == len(micro_batches)
-                loss = self._pass(batch, counts=counts, is_last=is_last)
-                total += loss if counts else 0.0
-        return total
-
-    def _pass(self, batch: MicroBatch, *, counts: bool, is_last: bool) -> Tensor:
-        """Pass a micro batch through, forwards and backwards; return its part of the loss."""
-        hooks, exchange = self._cut.hooks, self._cut.exchange
-        began_s = self._time_s() - exchange.waited_s
-        hooks.begin(sums=is_last or self._cut.gradients.are_cut)
-        with self._saving():
-            loss = self._scored(*self._tensors(batch)) / batch.divisor(self.batch_sequences)
-        with nullcontext() if counts else self._giving_zeros():
-            loss.backward()
-        self.computed_s += self._time_s() - exchange.waited_s - began_s
-        hooks.end()
-        return loss.detach()
-
-    def _saving(self) -> AbstractContextManager[object]:
-        """Enter around a forward pass; layers that are computed again save nothing anyway."""
-        casts = self.options.autocast and self._cuts_weights
-        saves = casts and not self.options.gradient_checkpointing
-        return recast_weights() if saves else nullcontext()
-
     def _reserve_moments(self) -> None:
         """Reserve what our part of the optimizer's state will take."""
         if self.gpus and self._moments_to_come is None and not self._optimizer.steps:
             count = sum(len(MOMENTS) * piece.numel() for piece in self._parameters.values())
             self._moments_to_come = torch.empty(count, device=self.device)
-
-    def step(
-        self, micro_batches: Sequence[MicroBatch], learning_rate: float
-    ) -> tuple[float, float]:
-        """Take one optimizer step; return this rank's part of the loss, and the gradient's norm."""
-        return self._update(self._accumulate(micro_batches), learning_rate)
 
     def _update(self, loss: Tensor, learning_rate: float) -> tuple[float, float]:
         """Update our stretches, and bring them to all who hold weights whole."""

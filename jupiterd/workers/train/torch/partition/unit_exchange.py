@@ -8,7 +8,6 @@ exchange the same units in the same order.
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Final
 
 import numpy as np
 import torch
@@ -18,8 +17,6 @@ from torch import Tensor
 from torch.distributed import P2POp, Work
 
 from jupiterd.workers.train.torch.process_group import ProcessGroup
-
-FP32_BYTES: Final = 4
 
 
 class Transfer:
@@ -70,7 +67,7 @@ class UnitExchange:
     def gather(self, bounds: Sequence[int], whole: Tensor, own: Tensor) -> Transfer:
         """Send our stretch of a unit to all, and let theirs come into `whole`.
 
-        bounds: where each rank's stretch begins and the last ends; whole: float32[unit]
+        bounds: where each rank's stretch begins and the last ends; whole: [unit], of any kind
         """
         sent = [(peer, own) for peer in self._peers]
         received = [(peer, whole[slice(*bounds[peer : peer + 2])]) for peer in self._peers]
@@ -119,7 +116,7 @@ class UnitExchange:
     ) -> Transfer:
         """Begin to send and to receive; of what is empty neither rank of a pair knows."""
         messages = [P2POp(torch.distributed.isend, t, peer) for peer, t in sent if len(t)]
-        self.sent_bytes += FP32_BYTES * sum(len(tensor) for _, tensor in sent)
+        self.sent_bytes += sum(tensor.nbytes for _, tensor in sent)
         messages += [P2POp(torch.distributed.irecv, t, peer) for peer, t in received if len(t)]
         works = torch.distributed.batch_isend_irecv(messages) if messages else []
         return Transfer(works, self._note_wait)

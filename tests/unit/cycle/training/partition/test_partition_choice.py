@@ -5,11 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupiterd.cycle.training.adapters.adapter import parse_adapter
+from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.memory import plan_that_fits
-from jupiterd.cycle.training.partition.partition import STAGES
+from jupiterd.cycle.training.partition.partition import STAGES, WEIGHTS
 from jupiterd.cycle.training.partition.partition_choice import PartitionChoice, chosen_partition
-from jupiterd.cycle.training.partition.partition_memory import partition_that_fits
+from jupiterd.cycle.training.partition.partition_memory import partition_that_fits, unit_sizes
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.errors import TooLargeForDeviceError, UsageError
 from tests.unit.cycle.training.partition.test_partition_memory import cpus, macs, plan_for, preset
@@ -122,12 +123,57 @@ def test_a_refusal_says_what_cutting_would_take() -> None:
         ({"optimizer": "muon"}, "trained with Muon"),
         ({"weights": "bf16"}, "with weights in bf16"),
         ({"precision": "fp16"}, "trained in fp16"),
-        ({"adapter": parse_adapter("rank=4")}, "beside an adapter it isn't yet"),
+        ({"adapter": parse_adapter("rank=4,quantize=4bit")}, "no base that is quantized"),
     ],
 )
 def test_what_cannot_be_cut_is_never_cut(options: dict[str, object], why: str) -> None:
     shape = preset("1m")
     plan = with_options(plan_for(shape), **options)
     with pytest.raises(UsageError, match=why):
-        chosen_partition(shape, plan, cpus(16, 16), "1")
+        chosen_partition(shape, plan, cpus(16, 16), "3")
     assert chosen_partition(shape, plan, cpus(16, 16)).partition is None
+
+
+def adapted(size: str, lora: str = "rank=4", precision: str = "auto") -> TrainPlan:
+    options = {"adapter": parse_adapter(lora), "precision": precision}
+    return with_options(plan_for(preset(size)), **options)
+
+
+def test_a_base_that_no_member_holds_is_cut_and_the_adapter_is_not() -> None:
+    shape, plan = preset("1b"), adapted("1b", precision="bf16")
+    found = chosen_partition(shape, plan, cpus(2.6, 2.6, 3.6))
+    assert found.partition is not None
+    assert found.partition.stage == WEIGHTS
+    assert found.partition.parts[2] > found.partition.parts[0]
+    whole = plan_that_fits(shape, plan, cpus(16)[0]).need
+    for need in found.needs:
+        assert need.weights < 0.8 * whole.weights
+        assert (need.gradients, need.optimizer) == (whole.gradients, whole.optimizer)
+
+
+def test_a_base_in_bf16_is_held_in_two_bytes() -> None:
+    shape = preset("1b")
+    of_kind = {
+        kind: chosen_partition(shape, adapted("1b", precision=kind), cpus(16, 16), "3").needs[0]
+        for kind in ("fp32", "bf16")
+    }
+    assert of_kind["fp32"].frozen == 2 * of_kind["bf16"].frozen == 4 * parameter_count(shape)
+    trained = of_kind["bf16"].gradients // 4
+    held = of_kind["bf16"].weights - 6 * trained
+    layer, outside = unit_sizes(shape)
+    assert held == pytest.approx(parameter_count(shape) + 2 * (2 * layer + outside), rel=0.01)
+
+
+def test_a_base_that_every_member_holds_stays_whole_unless_it_is_asked_for() -> None:
+    shape, plan = preset("1m"), adapted("1m")
+    assert chosen_partition(shape, plan, cpus(16, 16)).partition is None
+    asked = chosen_partition(shape, plan, cpus(16, 16), "3").partition
+    assert asked is not None
+    assert asked.stage == WEIGHTS
+
+
+@pytest.mark.parametrize("stage", ["1", "2"])
+def test_beside_an_adapter_there_is_one_stage(stage: str) -> None:
+    with pytest.raises(UsageError, match=r"its base are cut, which is stage 3") as refused:
+        chosen_partition(preset("1m"), adapted("1m"), cpus(16, 16), stage)
+    assert refused.value.hint == "choose --shard 3, or auto"

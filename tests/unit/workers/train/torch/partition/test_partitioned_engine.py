@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pytest
 
-from jupiterd.cycle.training.adapters.adapter import parse_adapter
 from jupiterd.cycle.training.partition.partition import STAGES, Partition
 from jupiterd.errors import UsageError
 from jupiterd.workers.train.torch.process_group import ProcessGroup
@@ -212,7 +211,6 @@ def test_a_pass_that_one_rank_tries_changes_nothing():
         ({"optimizer": "muon"}, "with Muon"),
         ({"weights": "bf16"}, "weights in bf16"),
         ({"precision": "fp16"}, "in fp16"),
-        ({"adapter": parse_adapter("rank=4").to_plain()}, "by an adapter yet"),
     ],
 )
 def test_what_cannot_be_cut_is_refused_in_one_line(options: dict[str, object], words: str):

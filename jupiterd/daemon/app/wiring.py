@@ -6,14 +6,13 @@ Owns which part is given what. Runs nothing: that is `node`'s.
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.cluster_merge import absorbed_by
-from jupiterd.cluster.planning.engines import MLX, TORCH
 from jupiterd.daemon.app.answers_wiring import Serving
 from jupiterd.daemon.app.command_wiring import commands_of, file_policy_of, merge_of
 from jupiterd.daemon.app.observers import observers_of
+from jupiterd.daemon.app.own_hardware import own_hardware
 from jupiterd.daemon.app.serving_wiring import endpoints_of, plan_of
 from jupiterd.daemon.app.shutdown import Shutdown
 from jupiterd.daemon.app.term_wiring import founding_of, services_of
@@ -47,10 +46,7 @@ from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.daemon.scripts.readiness import Readiness
 from jupiterd.daemon.scripts.running_scripts import RunningScripts
 from jupiterd.daemon.scripts.script_placement import ScriptPlacement
-from jupiterd.daemon.serving.engines.installed_engines import can_answer
-from jupiterd.daemon.serving.tasks.task_nodes import can_evaluate
 from jupiterd.daemon.view.local_view import LocalView
-from jupiterd.hardware.probe import probe
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.identity import Identity
 from jupiterd.net.refusals import Refusals
@@ -74,15 +70,7 @@ class Parts:
         self.setting_sources: dict[str, str] = {}
         self.stopping, self.ready = Shutdown(), asyncio.Event()
         self.identity = Identity.load_or_create(state_dir.key)
-        self.hardware = replace(
-            probe(settings.devices),
-            can_answer=can_answer(),
-            can_evaluate=can_evaluate(),
-            trains_adapters=True,
-            trains_dropout=True,
-            cut_engines=(MLX, TORCH),
-            cut_base_engines=(TORCH,),
-        )
+        self.hardware = own_hardware(settings.devices)
         self.file = LedgerFile(state_dir.ledger)
         self.replica = Replica(self.identity, self.file)
         self.peers, self.refusals = Peers(self.identity), Refusals()

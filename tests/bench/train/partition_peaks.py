@@ -1,19 +1,21 @@
 """How much memory ranks of an MLX ring take that hold parts of a model, beside what was planned.
 
-python -m tests.bench.train.partition_peaks [STAGE ...]
+python -m tests.bench.train.partition_peaks [--model 25m] [--parts 24:12] [STAGE ...]
 
-Owns the gang and the lines. Each rank is one worker process as a daemon starts it: it takes two
+Owns the gang and the lines. Each rank is one worker process as a daemon starts it: it takes three
 steps. Two numbers are measured: the peak of the whole process (ru_maxrss), and of MLX's allocator.
 """
 
+import argparse
 import asyncio
 import json
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jupiterd.cycle.training.memory import MemoryNeed
 from jupiterd.cycle.training.partition.partition import GRADIENTS, STAGES, Partition
 from jupiterd.cycle.training.partition.partition_memory import need_of_part
 from jupiterd.processes.environment import worker_environment
@@ -24,23 +26,45 @@ from tests.bench.train.memory_peaks import GOAL, MIB, ROOT, Case, plan_of, plann
 from tests.support.workers.mlx_runs import free_ports
 from tests.support.workers.tiny_run import make_inputs
 
-PARTS = (24, 12)
-MODEL = "25m"
+STEPS = 3
 
 
-def case_of(stage: int) -> Case:
-    """Return the training; where gradients are cut, each layer is computed twice."""
-    return Case(MODEL, MODEL, "mlx", checkpointing=stage >= GRADIENTS)
+@dataclass(frozen=True)
+class Gang:
+    """Which model is trained, and how it is cut."""
+
+    model: str
+    seq_len: int
+    partition: Partition
+
+    @property
+    def ranks(self) -> int:
+        return len(self.partition.parts)
+
+    @property
+    def case(self) -> Case:
+        """Return the training; where gradients are cut, each layer is computed twice."""
+        checkpointing = self.partition.stage >= GRADIENTS
+        return Case(
+            self.model, self.model, "mlx", seq_len=self.seq_len, checkpointing=checkpointing
+        )
+
+    def need(self, rank: int) -> MemoryNeed:
+        """Return what is planned for a rank."""
+        share, stage = self.partition.share(rank), self.partition.stage
+        whole, shape = planned(self.case), shape_of(self.case)
+        return need_of_part(whole, shape, stage, share, self.ranks, "mlx")
 
 
-def orders(partition: Partition, inputs: Mapping[str, str], folder: Path) -> list[RunTask]:
+def orders(gang: Gang, inputs: Mapping[str, str], folder: Path) -> list[RunTask]:
     """Return what each rank is told, and make its folder."""
-    for rank in range(len(partition.parts)):
+    for rank in range(gang.ranks):
         (folder / str(rank)).mkdir()
-    ranks, case = len(partition.parts), case_of(partition.stage)
+    ranks, case = gang.ranks, gang.case
     shape = shape_of(case)
     plan = plan_of(case, shape)
-    plan = plan.model_copy(update={"batch_sequences": ranks * plan.batch_sequences})
+    more = {"batch_sequences": ranks * plan.batch_sequences, "steps": STEPS}
+    plan = plan.model_copy(update=more)
     params: dict[str, Any] = {
         "shape": shape.to_plain(),
         "plan": plan.to_plain(),
@@ -50,7 +74,7 @@ def orders(partition: Partition, inputs: Mapping[str, str], folder: Path) -> lis
         "threads": 1,
         "world_size": ranks,
         "ring": [f"127.0.0.1:{port}" for port in free_ports(ranks)],
-        "partition": partition.to_plain(),
+        "partition": gang.partition.to_plain(),
         "micro_batch_sequences": case.sequences,
     }
     return [
@@ -73,32 +97,51 @@ async def measured(order: RunTask) -> dict[str, int]:
     return json.loads(peak.read_text(encoding="utf-8"))
 
 
-async def all_measured(partition: Partition, folder: Path) -> Sequence[dict[str, int]]:
+async def all_measured(gang: Gang, folder: Path) -> Sequence[dict[str, int]]:
     """Let all ranks train together."""
-    shape = shape_of(case_of(partition.stage))
+    shape = shape_of(gang.case)
     inputs = make_inputs(folder, shape.vocab_size, shape.seq_len)
-    return await asyncio.gather(*map(measured, orders(partition, inputs, folder)))
+    return await asyncio.gather(*map(measured, orders(gang, inputs, folder)))
 
 
-def print_peaks(stages: Sequence[int]) -> None:
-    """Measure and print each stage."""
-    for stage in stages:
-        partition, case = Partition(stage, PARTS), case_of(stage)
-        with tempfile.TemporaryDirectory(prefix="jupiter-partition-") as place:
-            found = asyncio.run(all_measured(partition, Path(place)))
-        for rank, peaks in enumerate(found):
-            share, ranks = partition.share(rank), len(PARTS)
-            need = need_of_part(planned(case), shape_of(case), stage, share, ranks, "mlx")
-            ratios = need.total / peaks["rss"], need.on_device / peaks["mlx"]
-            verdict = "reached" if all(abs(ratio - 1) <= GOAL for ratio in ratios) else "MISSED"
-            print(
-                f"{MODEL}, stage {stage}, share {share:.2f}: planned {need.total / MIB:,.0f}, peak "
-                f"{peaks['rss'] / MIB:,.0f} MiB, {ratios[0]:.2f} x; arrays "
-                f"{need.on_device / MIB:,.0f}, {peaks['mlx'] / MIB:,.0f}, {ratios[1]:.2f} x "
-                f"[{1 - GOAL:.2f}-{1 + GOAL:.2f} {verdict}]",
-                flush=True,
-            )
+def print_peaks(gang: Gang) -> None:
+    """Measure a gang, and print each rank."""
+    with tempfile.TemporaryDirectory(prefix="jupiter-partition-") as place:
+        found = asyncio.run(all_measured(gang, Path(place)))
+    for rank, peaks in enumerate(found):
+        need = gang.need(rank)
+        ratios = need.total / peaks["rss"], need.on_device / peaks["mlx"]
+        verdict = "reached" if all(abs(ratio - 1) <= GOAL for ratio in ratios) else "MISSED"
+        print(
+            f"{gang.model}, stage {gang.partition.stage}, share {gang.partition.share(rank):.2f}: "
+            f"planned {need.total / MIB:,.0f}, peak {peaks['rss'] / MIB:,.0f} MiB, "
+            f"{ratios[0]:.2f} x; arrays {need.on_device / MIB:,.0f}, {peaks['mlx'] / MIB:,.0f}, "
+            f"{ratios[1]:.2f} x [{1 - GOAL:.2f}-{1 + GOAL:.2f} {verdict}]",
+            flush=True,
+        )
+
+
+def print_plan(gang: Gang) -> None:
+    """Print what is planned for each rank of a gang that isn't run."""
+    for rank in range(gang.ranks):
+        need = gang.need(rank)
+        print(f"{gang.model}, stage {gang.partition.stage}: planned {need.total / MIB:,.0f} MiB")
+
+
+def main() -> None:
+    """Read what is wanted, and measure it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stages", nargs="*", type=int, default=[*STAGES])
+    parser.add_argument("--model", default="25m")
+    parser.add_argument("--parts", default="24:12", help="one number for each rank")
+    parser.add_argument("--seq-len", type=int, default=256)
+    parser.add_argument("--plan", action="store_true", help="say what is planned, and run nothing")
+    asked = parser.parse_args()
+    parts = tuple(map(int, asked.parts.split(":")))
+    show = print_plan if asked.plan else print_peaks
+    for stage in asked.stages:
+        show(Gang(asked.model, asked.seq_len, Partition(stage, parts)))
 
 
 if __name__ == "__main__":
-    print_peaks([int(stage) for stage in sys.argv[1:]] or STAGES)
+    main()

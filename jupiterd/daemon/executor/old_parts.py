@@ -67,6 +67,7 @@ class OldParts:
 
 def _has(cycle: CycleState, part: _Part) -> bool:
     """Say whether a checkpoint of a part's step or a later one is recorded, or none will be."""
-    last = cycle.last_checkpoint(int(part.order.params["round"]))
+    of_island = "island" in part.order.params  # whose run has one round, whatever its data is of
+    last = cycle.last_checkpoint(1 if of_island else int(part.order.params["round"]))
     is_recorded = last is not None and part.step <= last.step
     return is_recorded or part.order.attempt in cycle.attempts_closed

@@ -12,8 +12,8 @@ import psutil
 from jupiterd.protocol.frames import RankListening
 
 LOOK_EVERY_S = 0.004
-LOOKS = 200
-"""It takes as long as a neighbour would lose that dialled too early, and no longer."""
+WAIT_S = 1.0
+"""A neighbour loses as much that dials too early."""
 
 
 async def wait_for(pid: int, told: RankListening) -> None:
@@ -22,11 +22,12 @@ async def wait_for(pid: int, told: RankListening) -> None:
     Where the system doesn't say what a process listens at, it is taken at its word.
     """
     try:
-        for _ in range(LOOKS):
-            if await asyncio.to_thread(_listeners, pid, told.port) > told.held:
-                return
-            await asyncio.sleep(LOOK_EVERY_S)
-    except (psutil.Error, OSError):
+        async with asyncio.timeout(WAIT_S):
+            for _ in range(round(WAIT_S / LOOK_EVERY_S)):
+                if await asyncio.to_thread(_listeners, pid, told.port) > told.held:
+                    return
+                await asyncio.sleep(LOOK_EVERY_S)
+    except (TimeoutError, psutil.Error, OSError):
         return
 
 

@@ -9,14 +9,15 @@ all islands save on memory by what the optimizer keeps, as without parts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.daemon.leader.fleet_view import FleetView
 from jupiterd.daemon.planning.machine_devices import Seat, seats_of
 from jupiterd.daemon.planning.partition_sheet import (
-    exchange_cost,
+    FP32_BYTES,
     held_parts,
+    island_lost_s,
     partition_lines,
     partition_values,
 )
@@ -27,6 +28,9 @@ from jupiterd.errors import TooLargeForDeviceError
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.training.partition.partition_choice import PartitionChoice
     from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+
+SAVED_VECTORS: Final = 4
+"""That an island's checkpoint has beside weights and moments, each as long as the weights."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +130,12 @@ def _lost_s(fleet_view: FleetView, island: CutIsland, shape: "ModelShape") -> fl
     chosen = island.chosen
     if chosen.partition is None:
         return 0.0
-    plan = chosen.fit.plan
-    return exchange_cost(fleet_view, island.gang, shape, plan, chosen.partition).lost_s
+    from jupiterd.cycle.training.architectures import parameter_count
+    from jupiterd.cycle.training.memory import checkpoint_bytes
+
+    saved = checkpoint_bytes(shape, chosen.fit.plan.options)
+    saved += SAVED_VECTORS * FP32_BYTES * parameter_count(shape)
+    return island_lost_s(fleet_view, island.gang, saved, chosen.partition)
 
 
 def shown_of(islands: Sequence[CutIsland]) -> "tuple[PartitionChoice, Seat]":

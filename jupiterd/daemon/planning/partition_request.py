@@ -102,6 +102,11 @@ def checked_islands_of(
     if not islands or not has_stage(settings):
         return islands
     option = f"--shard {settings.shard}"
+    if settings.lora:
+        raise UsageError(
+            f"{option}: islands hold the base beside an adapter whole",
+            "let all machines train it in one gang: leave out --islands",
+        )
     gangs = [EngineChoice(each.engine, each.nodes, "an island") for each in islands]
     several = [gang for gang in gangs if len(gang.gang) > 1]
     if not several:

@@ -94,9 +94,7 @@ def exchange_cost(
     from jupiterd.cycle.training.memory import checkpoint_bytes
     from jupiterd.cycle.training.partition.partition_memory import unit_sizes
 
-    ranks, nodes = len(choice.gang), dict.fromkeys(choice.gang)
-    known = qualities(fleet_view.connectivity, nodes)
-    wires = [Wire.of(known[pair]) for pair in combinations(nodes, 2)]
+    ranks, wires = len(choice.gang), _wires(fleet_view, choice)
     parameters, share = parameter_count(shape), -(-plan.batch_sequences // ranks)
     passes = pass_count([share] * ranks, [plan.micro_batch_sequences] * ranks)
     if frozen_bytes:
@@ -109,6 +107,22 @@ def exchange_cost(
         _lost_s(checkpoint_bytes(shape, plan.options), partition, wires),
         all(wire.is_measured for wire in wires),
     )
+
+
+def island_lost_s(
+    fleet_view: FleetView, choice: EngineChoice, saved_bytes: int, partition: Partition
+) -> float:
+    """Return what a lost machine of an island costs at the most, in seconds.
+
+    saved_bytes: of a checkpoint, which has more than that of a gang
+    """
+    return _lost_s(saved_bytes, partition, _wires(fleet_view, choice))
+
+
+def _wires(fleet_view: FleetView, choice: EngineChoice) -> list[Wire]:
+    nodes = dict.fromkeys(choice.gang)
+    known = qualities(fleet_view.connectivity, nodes)
+    return [Wire.of(known[pair]) for pair in combinations(nodes, 2)]
 
 
 def _cost_beside_adapter(

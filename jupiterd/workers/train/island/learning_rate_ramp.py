@@ -11,6 +11,7 @@ the end of its first round. The curve of the run stays that of the global step.
 from collections.abc import Sequence
 
 from jupiterd.cycle.training.schedule import Ramp
+from jupiterd.workers.islands.sound_moments import sound_moments
 from jupiterd.workers.training_engine import TrainingEngine
 
 RAMP_STEPS = 50
@@ -38,7 +39,8 @@ class LearningRateRamp:
         It takes the step's number: so it goes on from a checkpoint as it would have without.
         """
         if self._is_fresh and step:
-            engine.load_moments(engine.moments(), step)
+            is_whole = engine.partition is None  # else nobody has room for all of them
+            engine.load_moments(engine.moments() if is_whole else sound_moments(engine), step)
             self._ramp = Ramp(step, min(RAMP_STEPS, end_step - step))
         self._is_fresh = False
 

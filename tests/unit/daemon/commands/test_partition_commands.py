@@ -192,6 +192,15 @@ def test_beside_an_adapter_its_base_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
     assert "a machine that is lost costs a step at most" in told
 
 
+def test_islands_hold_the_base_beside_an_adapter_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    islands = {"islands": "torch:a,b torch:c"}
+    with pytest.raises(UsageError, match="islands hold the base beside an adapter whole"):
+        run(monkeypatch, size="1m", shard="3", **islands, **BESIDE)
+    started, document = run(monkeypatch, size="1m", **islands, **BESIDE)
+    assert "partitions" not in document["expected"]
+    assert "shard" not in started.settings
+
+
 @pytest.mark.parametrize("stage", ["1", "2"])
 def test_beside_an_adapter_there_is_no_other_stage(
     stage: str, monkeypatch: pytest.MonkeyPatch

@@ -65,6 +65,11 @@ async def test_records_of_another_round_say_nothing(tmp_path: Path) -> None:
     assert await held_after(tmp_path, {5: 0, 6: 9}, order(**CUT, round=2)) == [5, 6]
 
 
+async def test_an_islands_run_has_one_round_whatever_its_data_is_of(tmp_path: Path) -> None:
+    of_island = order(**CUT, round=3, island={"island": CYCLE})
+    assert await held_after(tmp_path, {5: 0, 6: 5, 7: 6}, of_island) == [7]
+
+
 async def test_checkpoints_of_a_rank_that_holds_everything_all_stay(tmp_path: Path) -> None:
     assert await held_after(tmp_path, {5: 0, 6: 5, 7: 6}, order()) == [5, 6, 7]
 

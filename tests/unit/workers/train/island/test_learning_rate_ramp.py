@@ -1,8 +1,12 @@
 """When the learning rate of an island that joins is raised bit by bit."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
 from jupiterd.workers.train.island.learning_rate_ramp import RAMP_STEPS, LearningRateRamp
+from jupiterd.workers.training_engine import TrainingEngine
 from tests.support.workers.tiny_engine import tiny_engine
 
 
@@ -52,3 +56,21 @@ def test_who_was_saved_before_it_trained_has_still_nothing_learned():
     again = LearningRateRamp(LearningRateRamp(is_fresh=True).at(40))
     again.begin(tiny_engine(), 40, 60)
     assert factors(again, 40, 2) == [1 / 20, 2 / 20]
+
+
+def test_no_rank_gathers_all_moments_of_a_model_that_is_cut() -> None:
+    def gathered() -> None:
+        raise AssertionError("all moments of the model in one place")
+
+    steps: list[int] = []
+    engine = SimpleNamespace(
+        partition=object(),
+        shapes={},
+        options=None,
+        own_pieces=lambda: iter(()),
+        gather=lambda values: [list(values)],
+        moments=gathered,
+        load_moments=lambda _, step: steps.append(step),
+    )
+    LearningRateRamp(is_fresh=True).begin(cast("TrainingEngine", engine), 300, 500)
+    assert steps == [300]

@@ -83,6 +83,7 @@ def _cut(run: Row) -> list[str]:
     if not run.get("stage"):
         return []
     costs = "a machine that is lost costs what came since the last checkpoint"
+    costs += ", beside an adapter a step at most"
     return [f"  cut over its ranks, stage {run['stage']}: {costs}"]
 
 

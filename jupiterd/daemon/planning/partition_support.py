@@ -35,9 +35,13 @@ def check_can_cut(
     lacking = _lacking_in(machines, choice, of_base=of_base)
     if lacking:
         names = ", ".join(sorted(map(machines.name_of, lacking)))
+        known = [found for node in lacking if (found := machines.hardware_of(node)) is not None]
+        can = [set(_on(found, of_base)) for found in known] or [set[str]()]
+        others = sorted(set.intersection(*can))
+        engine = f"train on {others[0]}: --engine {others[0]}" if others else ""
         raise UsageError(
             f"{option}: {names} can't {_WHAT[of_base]} on {choice.engine} yet",
-            f"upgrade it: {UPGRADE}, or leave out {option.partition(' ')[0]}",
+            f"{engine or f'upgrade it: {UPGRADE}'}, or leave out {option.partition(' ')[0]}",
         )
 
 

@@ -178,7 +178,7 @@ def _refusal(
     """Return the refusal of the whole, with what cutting the model would take."""
     more = ""
     if lacking:
-        more = f"add a machine: cut over these, {lacking}"
+        more = f"add a machine, or name one that generates by --nodes: cut over these, {lacking}"
     elif is_cuttable(shape, options):
         more = "cut it over all of them: --shard auto" if ranks > 1 else "add a machine, and cut it"
     return TooLargeForDeviceError(refused.message, "; or ".join(filter(None, [refused.hint, more])))

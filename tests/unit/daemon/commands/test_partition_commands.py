@@ -1,19 +1,23 @@
 """What is said of a model's parts and of members' memory: refused, recorded and foretold."""
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from jupiterd.cluster.facts.facts import CycleStarted, CycleStateSet, TrainingStarted
 from jupiterd.cluster.ledger.cycle_state import STOPPED
+from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.commands import start_cycle as asking
 from jupiterd.daemon.commands import train_commands as ordering
 from jupiterd.daemon.commands.start_cycle import planned_cycle
 from jupiterd.daemon.commands.train_commands import planned_training
+from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning import requested_machines
 from jupiterd.daemon.planning import training_estimate as estimating
+from jupiterd.daemon.planning.partition_support import check_can_cut
 from jupiterd.errors import NotFoundError, TooLargeForDeviceError, UsageError
 from jupiterd.ids import NodeId
 from jupiterd.protocol.commands.cycle_commands import StartCycle
@@ -217,6 +221,17 @@ def test_a_member_that_holds_no_part_of_a_base_is_named(monkeypatch: pytest.Monk
     assert "partition" not in document["expected"]
 
 
+def test_where_the_engine_holds_no_part_of_a_base_the_one_that_does_is_named() -> None:
+    able = replace(ABLE, cut_base_engines=("torch",))
+    machines = cast(
+        "Machines", SimpleNamespace(hardware_of=lambda _: able, name_of=lambda node: f"n{node[0]}")
+    )
+    choice = EngineChoice("mlx", (A, B), "")
+    with pytest.raises(UsageError, match="on mlx yet") as refused:
+        check_can_cut(machines, choice, "--shard 3", of_base=True)
+    assert refused.value.hint == "train on torch: --engine torch, or leave out --shard"
+
+
 def test_one_machine_has_nobody_to_share_a_model_with(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="--shard 1: one rank trains") as refused:
         run(monkeypatch, {A: ABLE}, size="1m", shard="1")
@@ -241,7 +256,10 @@ def test_what_fits_nowhere_is_refused_with_what_cutting_takes(
     small = dict.fromkeys((A, B, C), replace(ABLE, ram_bytes=2 * GB))
     with pytest.raises(TooLargeForDeviceError, match="1b needs") as refused:
         run(monkeypatch, small)
-    assert "add a machine: cut over these, 1b" in refused.value.hint
+    assert (
+        "add a machine, or name one that generates by --nodes: cut over these, 1b"
+        in refused.value.hint
+    )
 
 
 def test_a_cycle_is_cut_as_a_run_is(monkeypatch: pytest.MonkeyPatch) -> None:

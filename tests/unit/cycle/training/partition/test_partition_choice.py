@@ -112,7 +112,7 @@ def test_a_refusal_says_what_cutting_would_take() -> None:
         assert "every one holds" not in refused.value.hint
         hints.append(refused.value.hint)
     together, off, alone = hints
-    assert "add a machine: cut over these, 1b" in together
+    assert "add a machine, or name one that generates by --nodes: cut over these, 1b" in together
     assert off.endswith("cut it over all of them: --shard auto")
     assert alone.endswith("add a machine, and cut it")
 
